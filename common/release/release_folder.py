@@ -19,6 +19,7 @@ from privity.common.formats import read_json, require
 from privity.common.pages import render
 from privity.common.release.former_formats import current_privacy, current_run
 from privity.common.release.release_contents import (
+    FORMAT_VERSION,
     LARGEST_FILES,
     MARGINALS,
     MODEL,
@@ -32,6 +33,7 @@ from privity.common.release.release_contents import (
     Release,
 )
 from privity.common.release.report import TEMPLATES
+from privity.common.release.report.overview import Overview, overview
 from privity.common.release.report.report_page import report_page
 from privity.common.release.synthetic_rows import Synthesis
 from privity.common.storage.safe_files import sync
@@ -86,7 +88,7 @@ def without_times(folder: Path) -> None:
 def page_of(release: Release, table: CodedTable) -> str:
     """The report; in its place a page that says so, if it cannot be made."""
     try:
-        return report_page(release, table)
+        return report_page(overview(release, table))
     except Exception as error:
         # All that the run cost is in the other files: a picture that cannot be drawn must not lose them.
         return render(
@@ -111,10 +113,18 @@ def verify_release(folder: Path) -> None:
 
     Raises:
         PrivityError: there is no ``run.json`` that can be read.
-        ProblemsFound: each file that is missing or altered, by name.
+        ProblemsFound: it is of a later version; each file that is missing or altered, by name.
     """
+    named = str(folder / RUN)
+    if not (folder / RUN).is_file():
+        hint = "Give the folder that holds run.json and the other files of a release."
+        raise ProblemsFound([Problem(named, "", "missing", "there is no such file: this is no release.", hint)])
     document = read_json(folder / RUN)
-    require(document, "run", str(folder / RUN))
+    version = document.get("format_version") if isinstance(document, dict) else None
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        reason = f"a later version of Privity wrote this release: {version} is above {FORMAT_VERSION}."
+        raise ProblemsFound([Problem(named, "format_version", "later-version", reason, "Install a later version.")])
+    require(document, "run", named)
     problems = file_problems(folder, document["files"])
     if problems:
         raise ProblemsFound(problems)
@@ -153,14 +163,23 @@ def read_release(folder: Path) -> Release:
     return Release(model, documents["marginals"], current_privacy(documents["privacy"]), run, scores)
 
 
-def report_of(folder: Path) -> str:
-    """The report of a release, made again from its other files: the same page, to the byte.
+def overview_of(folder: Path) -> Overview:
+    """What is known of a release from its files.
 
     Raises:
         PrivityError, ProblemsFound: as ``read_release``, or rows that do not fit the schema.
     """
     release = read_release(folder)
-    return report_page(release, read_table(folder / SYNTHETIC, release.schema))
+    return overview(release, read_table(folder / SYNTHETIC, release.schema))
+
+
+def report_of(folder: Path) -> str:
+    """The report of a release, made again from its other files: the same page, to the byte.
+
+    Raises:
+        PrivityError, ProblemsFound: as ``overview_of``.
+    """
+    return report_page(overview_of(folder))
 
 
 def _fault(folder: Path, name: str, digest: str | None) -> tuple[str, str] | None:

@@ -41,6 +41,10 @@ COMMANDS = {
         "Check files, forms, figures and rows of a release, and list all faults at once.",
     ),
     "evaluate": ("evaluate:evaluate", "Judge synthetic tables beside real rows: not private, data owner only."),
+    "show": (
+        "show:show_command",
+        "Show a release in the terminal: what it is, how good it is, its guarantee, every attribute, its files.",
+    ),
     "report": (
         "report:report_command",
         "Make a release's report again from its other files: the same page, to the byte.",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+import webbrowser
 from pathlib import Path
 from typing import Annotated
 
@@ -19,10 +21,16 @@ def report_command(
     out: Annotated[
         Path | None, typer.Option(help="file to write; must not exist; report.html here if left out")
     ] = None,
+    open_it: Annotated[
+        bool, typer.Option("--open", help="open it in this machine's browser; without --out from a temporary folder")
+    ] = False,
 ) -> None:
     """Make a release's report again from its other files: the same page, to the byte."""
-    file = out or Path(REPORT)
-    refuse_existing(file)
+    if out is not None or not open_it:
+        refuse_existing(out or Path(REPORT))
     page = report_of(release)
+    file = out or (Path(tempfile.mkdtemp(prefix="privity-report-")) / REPORT if open_it else Path(REPORT))
     write_text(page, file)
     say(f"Report written to {file}: {len(page.encode()):,} bytes.")
+    if open_it and not webbrowser.open(file.absolute().as_uri()):
+        say("No browser was found here: open the file in one.")

@@ -18,8 +18,10 @@ from privity.common.formats import read_bytes
 from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.privacy.statement import headline, largest
 from privity.common.release.release_contents import LARGEST_FILES, REPORT, SYNTHETIC
-from privity.common.release.release_folder import read_release, verify_release
+from privity.common.release.release_folder import overview_of, read_release, verify_release
 from privity.common.release.release_verification import check_release
+from privity.common.release.report.overview import Overview
+from privity.common.release.report.report_page import summary_fragment
 from privity.common.release.rows_file import read_decoded
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
 from privity.common.storage.safe_files import appearing
@@ -186,6 +188,10 @@ class Release(Shown):
         """How the parties scored the table on their rows; None if they did not."""
         return self._contents.scores
 
+    @cached_property
+    def _overview(self) -> Overview:
+        return overview_of(self._folder)
+
     @property
     def report_html(self) -> str:
         """The report, as a page."""
@@ -237,6 +243,9 @@ class Release(Shown):
             *constraint_notes(run),
         ]
         return Summary(f"Release of {run['run']}", facts, tuple(said))
+
+    def _repr_html_(self) -> str:
+        return summary_fragment(self._overview)
 
     def __getstate__(self) -> dict[str, Any]:
         verify_release(self._folder)

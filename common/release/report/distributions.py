@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +12,9 @@ import numpy.typing as npt
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema
+from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.release.report.best_marginals import BestMargins, Margin
+from privity.common.release.report.number_texts import count
 
 DEVIATIONS = 1.96
 
@@ -31,6 +34,11 @@ class Share:
     half_width: float
     synthetic: float
     drawn: float = 0.0
+
+    @property
+    def off(self) -> float:
+        """The synthetic share is off by no more than this, 19 times out of 20; 0 where nothing was measured."""
+        return 0.0 if self.noisy is None else abs(self.noisy - self.synthetic) + self.half_width
 
     @property
     def apart(self) -> bool:
@@ -64,10 +72,9 @@ class Measured:
         return self.margin.half_width / self.rows if self.margin else None
 
     @property
-    def furthest(self) -> Share | None:
-        """The category in which the synthetic rows are furthest from what was measured."""
-        there = [share for share in self.shares if share.noisy is not None]
-        return max(there, key=lambda share: abs((share.noisy or 0) - share.synthetic), default=None)
+    def off(self) -> float | None:
+        """By how much a synthetic share may be off at most; each share by itself, 19 times out of 20."""
+        return max(share.off for share in self.shares) if self.margin else None
 
     @property
     def apart(self) -> int:
@@ -79,6 +86,31 @@ class Measured:
         """Whether the error bar is wider than the average share."""
         width = self.half_width
         return width is not None and width > 1 / len(self.shares)
+
+    def together(self, codes: Sequence[int], label: str) -> Share:
+        """The share of several codes as one; the error bar is that of a sum."""
+        some = [self.shares[code] for code in codes]
+        if len(some) == 1:
+            return replace(some[0], label=label)
+        noisy, width = None, 0.0
+        if self.margin is not None:
+            noisy = sum(share.noisy or 0 for share in some)
+            cells = self.margin.cells * len(some)
+            width = half_width(self.margin.table.law, self.margin.variables, cells) / self.rows
+        # Of shares that exclude each other the squares add up to no more than this.
+        drawn = math.hypot(*(share.drawn for share in some))
+        return Share(label, noisy, width, sum(share.synthetic for share in some), drawn)
+
+    def largest(self, most: int) -> list[Share]:
+        """At most so many shares in their order: the largest, and one for all others together."""
+        shares = list(self.shares)
+        if len(shares) <= most:
+            return shares
+        by_size = sorted(range(len(shares)), key=lambda i: (-max(shares[i].synthetic, shares[i].noisy or 0), i))
+        kept = set(by_size[: most - 1])
+        rest = [i for i in range(len(shares)) if i not in kept]
+        found = [share for i, share in enumerate(shares) if i in kept]
+        return [*found, self.together(rest, f"{count(len(rest))} others")]
 
 
 @dataclass(frozen=True)

@@ -2,19 +2,31 @@
 
 from __future__ import annotations
 
+import math
+import re
 from fractions import Fraction
 
 from privity.common.privacy.budget import readable
+from privity.common.privacy.statement import rounded_up
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
-def percent(share: float) -> str:
-    """A share in hundredths, with as many digits as a page has room for; ``-0`` is 0."""
+def percent(share: float, digits: int = 2) -> str:
+    """A share in hundredths, with so many digits after the point, but of no more than 100 one; ``-0`` is 0."""
     hundredths = 100 * share
-    digits = 1 if abs(hundredths) >= 100 else 2
-    text = f"{hundredths:.{digits}f}"
-    return "0.00\u00a0%" if text == "-0.00" else f"{text}\u00a0%"
+    text = f"{hundredths:.{min(digits, 1) if abs(hundredths) >= 100 else digits}f}"
+    return f"{text.removeprefix('-') if not float(text) else text}\u00a0%"
+
+
+def at_most(share: float) -> str:
+    """A difference of shares in percentage points, not below what it is."""
+    return f"{math.ceil(1000 * share) / 10:.1f}"
+
+
+def short(number: float) -> str:
+    """A coordinate, with one decimal if it needs one."""
+    return f"{number:.1f}".removesuffix(".0")
 
 
 def count(number: int) -> str:
@@ -28,8 +40,13 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def exact(text: str) -> str:
-    """An exact fraction as it is published, with a decimal beside it where that is not short."""
+    """An exact number as it is published, as a decimal."""
     return readable(Fraction(text))
+
+
+def loss(number: Fraction | str) -> str:
+    """An epsilon or a delta as a decimal of few digits, not below the exact one."""
+    return re.sub(r"e([+-])0+", r"e\1", rounded_up(Fraction(number)))
 
 
 def size(number: int) -> str:

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import json
 import shlex
+from fractions import Fraction
 from typing import Any
 
+from privity.common.privacy.budget import readable
 from privity.common.release.release_contents import Release
+
+
+def decimal(text: str) -> str:
+    """An exact number as a decimal, if there is one that is as exact and short."""
+    short = readable(Fraction(text))
+    return short if Fraction(short) == Fraction(text) else text
 
 
 def run_request(release: Release) -> dict[str, Any] | None:
@@ -18,24 +26,27 @@ def run_request(release: Release) -> dict[str, Any] | None:
         "format_version": 1,
         "algorithm": run["algorithm"],
         "settings": run["settings"],
-        "epsilon": run["epsilon"],
-        "delta": run["delta"],
+        "epsilon": decimal(run["epsilon"]),
+        "delta": decimal(run["delta"]),
         "tolerate": run["tolerate"],
         "key_bits": run["key_bits"],
         "rows": run["rows"],
         "secure_sum": run["secure_sum"]["method"],
         "exponents": run["secure_sum"]["exponents"],
     }
-    also = {key: run[key] for key in ("attributes", "evaluation") if run.get(key) is not None}
-    return {**request, **also}
+    if run.get("attributes") is not None:
+        request["attributes"] = run["attributes"]
+    if run.get("evaluation") is not None:
+        request["evaluation"] = run["evaluation"] | {"epsilon": decimal(run["evaluation"]["epsilon"])}
+    return request
 
 
 def command(release: Release) -> str:
     """A command line, with words in capitals where a file or a name is to be put in."""
     run, privacy = release.run, release.privacy
-    options = {"algorithm": run["algorithm"], "epsilon": run["epsilon"]}
+    options = {"algorithm": run["algorithm"], "epsilon": decimal(run["epsilon"])}
     if run["delta"] != "0":
-        options["delta"] = run["delta"]
+        options["delta"] = decimal(run["delta"])
     if run["settings"]:
         options["settings"] = json.dumps(run["settings"], ensure_ascii=False)
     sums = {}
@@ -55,7 +66,7 @@ def command(release: Release) -> str:
         options["rows"] = run["rows"]
     every = [*files.items(), *options.items(), *sums.items()]
     evaluation = run.get("evaluation") or {"epsilon": None, "targets": ()}
-    every.append(("evaluation-epsilon", evaluation["epsilon"]))
+    every.append(("evaluation-epsilon", evaluation["epsilon"] and decimal(evaluation["epsilon"])))
     every += [("evaluation-target", target) for target in evaluation["targets"]]
     if name == "run submit":
         every += [("attribute", attribute) for attribute in run.get("attributes", ())]

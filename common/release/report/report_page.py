@@ -1,144 +1,238 @@
-"""The page ``report.html``: all that it shows, in the order of reading."""
+"""The page ``report.html``: a function for each of its sections, in the order of reading."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privity.common.data.coded_table import CodedTable
 from privity.common.pages import render
-from privity.common.privacy.noisy_count_intervals import half_width
-from privity.common.privacy.statement import largest, rounded_up
+from privity.common.privacy.statement import largest
 from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.release.release_contents import Release
-from privity.common.release.report import TEMPLATES, number_texts
-from privity.common.release.report.bars_and_heat_map import Bars, bars, heat_map
-from privity.common.release.report.best_marginals import BestMargins, Margin
-from privity.common.release.report.distributions import Distribution, Measured, distributions
-from privity.common.release.report.model_structure import Structure, structures
-from privity.common.release.report.pair_strengths import Pair, pairs, shown
+from privity.common.release.report import TEMPLATES, number_texts, plain_words, quality
+from privity.common.release.report.best_marginals import Margin
+from privity.common.release.report.distributions import Measured
+from privity.common.release.report.heat_map_drawing import heat_map
+from privity.common.release.report.histogram_drawing import Histogram, histogram, lying
+from privity.common.release.report.model_structure import structures
+from privity.common.release.report.overview import Overview
+from privity.common.release.report.pair_drawing import pair_picture
+from privity.common.release.report.pair_strengths import shown
+from privity.common.release.report.quality import Standing, standing
 from privity.common.release.report.repeat_command import command, run_request
-from privity.common.release.report.structure_drawing import Drawing, draw
-from privity.common.release.report.warnings import NOT_PROTECTED, warnings
+from privity.common.release.report.structure_drawing import draw
+from privity.common.release.report.warnings import ATTRIBUTES, GUARANTEE, MEASURED, NOT_PROTECTED, PAIRS
 from privity.common.release.shortcomings import how_fitted
 
-LARGEST_TOLD = 12
-"""Epsilon up to which it is told what it does to odds: beyond that the factor tells nobody anything."""
+STRONGEST = 12
+"""Pairs in the gallery."""
 
-STRONGEST = 15
-"""Pairs in the short table."""
+MOST_LISTED = 250
+"""Values of an attribute that are listed one by one; the rest are added up in one line."""
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the page: its anchor, its heading, and the template that it is drawn by."""
+    """A part of the page: its anchor, which names its template, its heading, and what it shows."""
 
     anchor: str
     title: str
-    template: str
+    of: Mapping[str, Any]
+
+    @property
+    def template(self) -> str:
+        return f"report_{self.anchor}.html.j2"
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A distribution with what is said of it, and its pictures."""
+    """A distribution, or what was measured in its place: its source in words, its picture and the shares it lists."""
 
-    of: Distribution
-    anchor: str
+    name: str
+    of: Measured
     source: str
-    bars: Bars
-    parts: tuple[tuple[str, str, Bars], ...]
+    picture: Histogram
+
+    @property
+    def listed(self) -> list[Any]:
+        return self.of.largest(MOST_LISTED)
 
 
-@dataclass(frozen=True)
-class Picture:
-    """The structure of a model, and its drawing."""
-
-    of: Structure
-    drawing: Drawing
-
-
-def report_page(release: Release, table: CodedTable) -> str:
-    """The page of a release.
-
-    Args:
-        table: its synthetic rows.
-    """
-    tables = release.tables()
-    variables = Fraction(release.marginals["noise_variables"])
-    widths = [half_width(t.law, variables) for _, t in tables]
-    best = BestMargins(tables, release.schema.derived, variables)
-    found = distributions(best, table)
-    associations = pairs(best, table)
-    listed = shown(associations)
-    parties = release.privacy["parties"]
-    owners = [party["name"] for party in parties]
-    request = run_request(release)
+def report_page(whole: Overview) -> str:
+    """The page of a release."""
+    release = whole.release
+    sections = [
+        Section(ATTRIBUTES, "Every attribute", attributes(whole)),
+        Section(PAIRS, "Which attributes may be studied together", pairs(whole)),
+        Section(MEASURED, "What was measured", measured(whole)),
+        Section("scores", "How good it is, by the owners", {"scores": release.scores}),
+        Section("constraints", "Declared rules", {"rules": release.run.get("constraints")}),
+        Section(GUARANTEE, "The guarantee", guarantee(whole)),
+        Section("budget", "Privacy budget", budget(release)),
+        Section("publication", "Who published it, and its files", publication(release)),
+        Section("cost", "What was sent", cost(release)),
+        Section("repeat", "To repeat the run", repeat(release)),
+        Section("method", "How the figures are made", {}),
+    ]
+    told = {"scores": release.scores is not None, "constraints": "constraints" in release.run}
     return render(
         TEMPLATES,
         "report.html.j2",
-        release=release,
-        sections=_sections(release),
-        figures=number_texts,
-        name=release.schema.name or "a table",
-        synthetic_rows=table.rows,
-        rows=sum(party["rows"] for party in parties),
-        level=number_texts.percent(float(Fraction(release.marginals["interval_level"]))).replace(".00", ""),
-        tables_by_phase=_by_phase(tables, widths),
-        odds=_odds(release.privacy),
-        not_protected=NOT_PROTECTED,
-        warnings=warnings(release, tables, found, associations, widths),
-        how_fitted=how_fitted(release.marginals["inference"]),
-        pictures=[Picture(structure, draw(structure)) for structure in structures(release.model, owners)],
-        shown=[_shown(d, place, release) for place, d in enumerate(found)],
-        pairs=listed,
-        all_pairs=math.comb(sum(not one.discover for one in release.schema.attributes), 2),
-        largest=TABLE_CELLS,
-        strongest=[pair for pair in sorted(associations, key=lambda p: p.rank) if _worth_showing(pair)][:STRONGEST],
-        heat_map=heat_map(listed, release.schema.names) if listed else None,
-        phases=_phases(release.run),
-        person=largest(release.privacy, "person"),
-        row=largest(release.privacy, "row"),
-        rounded_up=rounded_up,
-        bytes_by_party=_bytes_by_party(release.run, owners),
-        request=None if request is None else json.dumps(request, indent=2, ensure_ascii=False),
-        command=command(release),
+        **_common(whole),
+        summary=summary(whole),
+        sections=[section for section in sections if told.get(section.anchor, True)],
     )
 
 
-def _sections(release: Release) -> list[Section]:
-    found = [
-        Section("short", "In short", "report_short.html.j2"),
-        Section("guarantee", "What is protected, and what is not", "report_guarantee.html.j2"),
-        Section("warnings", "Warnings", "report_warnings.html.j2"),
-        Section("budget", "Privacy budget", "report_budget.html.j2"),
-        Section("structure", "What was learnt", "report_structure.html.j2"),
-        Section("attributes", "Every attribute", "report_attributes.html.j2"),
-        Section("pairs", "Pairs of attributes", "report_pairs.html.j2"),
-    ]
-    if release.scores is not None:
-        found.append(Section("scores", "How good it is, by the owners", "report_scores.html.j2"))
-    if "constraints" in release.run:
-        found.append(Section("constraints", "Declared constraints", "report_constraints.html.j2"))
-    return [
-        *found,
-        Section("cost", "What was sent", "report_cost.html.j2"),
-        Section("repeat", "To repeat the run", "report_repeat.html.j2"),
-        Section("method", "How the figures are made", "report_method.html.j2"),
-    ]
+def summary_fragment(whole: Overview) -> str:
+    """The first screen of the page by itself, for a page of somebody else's."""
+    return render(TEMPLATES, "report_fragment.html.j2", **_common(whole), of=summary(whole), linked=False)
 
 
-def _odds(privacy: dict[str, Any]) -> str | None:
-    """By how much the release moves the odds on one person at most; None if some delta was spent, or by too much."""
-    worst = max(Fraction(party["epsilon_per_person"]) for party in privacy["parties"])
-    if any(party["delta_per_person"] != "0" for party in privacy["parties"]) or worst > LARGEST_TOLD:
-        return None
-    # Not below what it is.
-    return f"{math.ceil(math.exp(worst) * 100) / 100:.2f}" if worst < 5 else f"{math.ceil(math.exp(worst)):,}"
+def _common(whole: Overview) -> dict[str, Any]:
+    """What every section may use."""
+    return {
+        "name": whole.name,
+        "figures": number_texts,
+        "level": number_texts.percent(float(whole.level), 0),
+        "warnings": whole.warnings,
+    }
+
+
+def summary(whole: Overview) -> dict[str, Any]:
+    """What it is, how good it is, what it is not for, how well people are protected, and whether to publish it."""
+    release, privacy = whole.release, whole.release.privacy
+    return {
+        "what": plain_words.what_it_is(release, whole.table.rows),
+        "facts": (
+            number_texts.counted(whole.table.rows, "synthetic row"),
+            number_texts.counted(len(release.schema.names), "attribute"),
+            plain_words.guarantee(privacy),
+            f"algorithm {release.run['algorithm']}",
+            f"run {release.run['run']}",
+        ),
+        "quality": whole.quality,
+        "not_for": plain_words.what_not_to_use_it_for(release, whole.quality),
+        "guarantee": plain_words.guarantee(privacy),
+        "guess": plain_words.what_a_guess_is_worth(privacy),
+        "publish": plain_words.may_it_be_published(release),
+    }
+
+
+def attributes(whole: Overview) -> dict[str, Any]:
+    """A histogram of every attribute, and of what was measured in the place of its codes."""
+    return {
+        "shown": [
+            (d, quality.standing_of(d), _shown(whole, d.attribute.name, d.whole, histogram(d.attribute, d.whole)),
+             [_shown(whole, name, part, lying(part)) for name, part in d.parts])
+            for d in whole.distributions
+        ]
+    }  # fmt: skip
+
+
+def _shown(whole: Overview, name: str, of: Measured, picture: Histogram) -> Shown:
+    return Shown(name, of, _source(of, whole.release), picture)
+
+
+def pairs(whole: Overview) -> dict[str, Any]:
+    """What may be studied together, a gallery of the strongest pairs, and all of them."""
+    schema = whole.release.schema
+    names, listed = schema.names, shown(whole.pairs)
+    return {
+        "names": names,
+        "together": _together(whole),
+        "tally": whole.quality.pairs,
+        "gallery": [pair_picture(pair, whole.table) for pair in whole.strongest(STRONGEST)],
+        "pairs": [(pair, standing(pair)) for pair in sorted(listed, key=lambda pair: pair.rank)],
+        "every": math.comb(sum(not one.discover for one in schema.attributes), 2),
+        "largest": TABLE_CELLS,
+        "standing": standing,
+        "heat_map": heat_map(listed, names) if listed else None,
+    }
+
+
+def _together(whole: Overview) -> list[tuple[str, dict[Standing, list[str]]]]:
+    """For each attribute the others, the strongest first, by how their dependence stands."""
+    names = whole.release.schema.names
+    found: list[dict[Standing, list[str]]] = [{one: [] for one in quality.OF_PAIRS} for _ in names]
+    for pair in sorted(whole.pairs, key=lambda pair: pair.rank):
+        stands = standing(pair)
+        found[pair.a][stands].append(names[pair.b])
+        found[pair.b][stands].append(names[pair.a])
+    return list(zip(names, found, strict=True))
+
+
+def measured(whole: Overview) -> dict[str, Any]:
+    """The noisy marginals, and the structure of the model that was made of them."""
+    release = whole.release
+    owners = [party["name"] for party in release.privacy["parties"]]
+    names = release.schema.derived.names
+    return {
+        "phases": _by_phase(whole.tables, whole.half_widths),
+        "tables": [
+            (" × ".join(names[a] for a in table.attributes) or "all rows", phase, table, width)
+            for (phase, table), width in zip(whole.tables, whole.half_widths, strict=True)
+        ],
+        "how_fitted": how_fitted(release.marginals["inference"]),
+        "pictures": [(structure, draw(structure)) for structure in structures(release.model, owners)],
+    }
+
+
+def guarantee(whole: Overview) -> dict[str, Any]:
+    """Five sentences, what is not protected, and the table for experts."""
+    privacy = whole.release.privacy
+    epsilon, delta = largest(privacy, "person")
+    return {
+        "sentences": plain_words.five_sentences(privacy),
+        "examples": [(text, plain_words.guess(Fraction(text), Fraction(0))) for text in ("0.1", "1", "3", "5")],
+        "not_protected": NOT_PROTECTED,
+        "epsilon": epsilon,
+        "delta": delta,
+        "row": largest(privacy, "row"),
+        "privacy": privacy,
+        "observers": _observers(privacy["observers"]),
+    }
+
+
+def _observers(observers: Iterable[Mapping[str, Any]]) -> list[tuple[list[str], Mapping[str, Any]]]:
+    """Observers against whom the same holds for the same reason, together."""
+    found: dict[tuple[str, ...], tuple[list[str], Mapping[str, Any]]] = {}
+    for observer in observers:
+        same = tuple(str(observer[key]) for key in ("epsilon", "delta", "guarantee", "assumption"))
+        found.setdefault(same, ([], observer))[0].append(observer["observer"])
+    return list(found.values())
+
+
+def budget(release: Release) -> dict[str, Any]:
+    """What each party was charged for each phase, and what the phases asked for."""
+    privacy = release.privacy
+    in_rho = "rho_per_row" in privacy["parties"][0]
+    return {"privacy": privacy, "in_rho": in_rho, "delta": largest(privacy, "row")[1]}
+
+
+def publication(release: Release) -> dict[str, Any]:
+    """The parties, and the files."""
+    person, row = largest(release.privacy, "person"), largest(release.privacy, "row")
+    return {"parties": release.privacy["parties"], "of_row": person != row, "scored": release.scores is not None}
+
+
+def cost(release: Release) -> dict[str, Any]:
+    """Bytes by phase and party."""
+    owners = [party["name"] for party in release.privacy["parties"]]
+    network = release.run["bytes"]
+    return {"network": network, "phases": _phases(release.run), "parties": _bytes_by_party(release.run, owners)}
+
+
+def repeat(release: Release) -> dict[str, Any]:
+    """How to ask for the same run."""
+    request = run_request(release)
+    document = None if request is None else json.dumps(request, indent=2, ensure_ascii=False)
+    return {"command": command(release), "request": document, "run": release.run}
 
 
 def _by_phase(tables: Sequence[tuple[str, Any]], widths: Sequence[int]) -> list[dict[str, Any]]:
@@ -150,11 +244,6 @@ def _by_phase(tables: Sequence[tuple[str, Any]], widths: Sequence[int]) -> list[
         entry["cells"] += int(table.counts.size)
         entry["least"], entry["greatest"] = min(entry["least"], width), max(entry["greatest"], width)
     return list(found.values())
-
-
-def _shown(found: Distribution, place: int, release: Release) -> Shown:
-    parts = tuple((name, _source(part, release), bars(part)) for name, part in found.parts)
-    return Shown(found, f"attribute-{place + 1}", _source(found.whole, release), bars(found.whole), parts)
 
 
 def _source(measured: Measured, release: Release) -> str:
@@ -178,10 +267,6 @@ def _source(measured: Measured, release: Release) -> str:
 def _table_name(margin: Margin, names: Sequence[str]) -> str:
     axes = " x ".join(names[a] for a in margin.table.attributes)
     return f"the table {axes} ({margin.phase})"
-
-
-def _worth_showing(pair: Pair) -> bool:
-    return pair.synthetic.v >= 0.005 or (pair.measured is not None and pair.measured.told)
 
 
 def _phases(run: dict[str, Any]) -> list[dict[str, Any]]:

@@ -16,6 +16,9 @@ from privity.common.release.report.pair_strengths import Pair
 from privity.common.release.shortcomings import WHY_ALONE, WHY_WEAKENED, weakened_pairs
 from privity.common.synthesis.algorithms import ALGORITHMS
 
+ATTRIBUTES, PAIRS, MEASURED, GUARANTEE = "attributes", "pairs", "measured", "guarantee"
+"""Sections of the page that have warnings, by their anchors."""
+
 NAMED = 40
 """Tables that a warning lists; more are counted."""
 
@@ -31,8 +34,9 @@ NOT_PROTECTED = (
 
 @dataclass(frozen=True)
 class Warned:
-    """A warning: what, why it matters, and what it is about."""
+    """A warning: in which section of the page it stands, what, why it matters, and what it is about."""
 
+    section: str
     title: str
     text: str
     items: tuple[str, ...] = ()
@@ -77,7 +81,7 @@ def _simulation(release: Release) -> Warned | None:
             " The rows were split by what they hold, so the guarantee is for the split as given: it does not protect"
             " the split, nor what row counts tell of it."
         )
-    return Warned("This was a simulation", text)
+    return Warned(GUARANTEE, "This was a simulation", text)
 
 
 def _delta(release: Release) -> Warned | None:
@@ -85,7 +89,7 @@ def _delta(release: Release) -> Warned | None:
     if max(Fraction(party["delta_per_person"]) for party in release.privacy["parties"]) * rows < 1:
         return None
     text = f"Delta is not below one over the number of rows ({count(rows)}): the guarantee means little."
-    return Warned("Delta is too large", text)
+    return Warned(GUARANTEE, "Delta is too large", text)
 
 
 def _alone(release: Release) -> Warned | None:
@@ -103,14 +107,16 @@ def _alone(release: Release) -> Warned | None:
         else f"{counted(len(names), 'attribute')} of {len(release.schema.names)} {'was' if len(names) == 1 else 'were'}"
     )
     text = f"{why} In the synthetic rows they depend on nothing, whatever they do in the real ones."
-    return Warned(f"{who} modelled alone", text, tuple(names))
+    return Warned(PAIRS, f"{who} modelled alone", text, tuple(names))
 
 
 def _weakened(release: Release) -> Warned | None:
     pairs = weakened_pairs(release.model)
     if not pairs:
         return None
-    return Warned(f"{counted(len(pairs), 'pair')} shown weaker than measured", f"{WHY_WEAKENED} between them.", pairs)
+    return Warned(
+        PAIRS, f"{counted(len(pairs), 'pair')} shown weaker than measured", f"{WHY_WEAKENED} between them.", pairs
+    )
 
 
 def _tables_below_noise_floor(
@@ -134,7 +140,7 @@ def _tables_below_noise_floor(
     title = f"{count(len(below_noise_floor))} of {counted(len(tables), 'noisy marginal')} below the noise floor"
     if len(below_noise_floor) > NAMED:
         below_noise_floor[NAMED:] = [f"and {count(len(below_noise_floor) - NAMED)} more"]
-    return Warned(title, text, tuple(below_noise_floor))
+    return Warned(MEASURED, title, text, tuple(below_noise_floor))
 
 
 def _attributes_below_noise_floor(shown: Sequence[Distribution]) -> Warned | None:
@@ -148,7 +154,7 @@ def _attributes_below_noise_floor(shown: Sequence[Distribution]) -> Warned | Non
         return None
     text = "The error bar of a category is wider than the average share of a category, in the best table there is."
     number = counted(len(below_noise_floor), "attribute")
-    return Warned(f"The distribution of {number} is mostly noise", text, below_noise_floor)
+    return Warned(ATTRIBUTES, f"The distribution of {number} is mostly noise", text, below_noise_floor)
 
 
 def _coverage(release: Release, tables: Sequence[tuple[str, NoisyTable]]) -> Warned | None:
@@ -164,7 +170,7 @@ def _coverage(release: Release, tables: Sequence[tuple[str, NoisyTable]]) -> War
         for (phase, covered), number in partial.items()
     )
     text = "They were revealed before all parties had added their rows, and say nothing of the parties that came later."
-    return Warned("Some tables cover some of the parties only", text, items)
+    return Warned(MEASURED, "Some tables cover some of the parties only", text, items)
 
 
 def _unmeasured(shown: Sequence[Distribution]) -> Warned | None:
@@ -177,7 +183,7 @@ def _unmeasured(shown: Sequence[Distribution]) -> Warned | None:
         " stands here without an error bar. (In a mixture each party keeps its own tables; bits are measured in the"
         " place of a code.)"
     )
-    return Warned(f"{who} measured as such", text, names if len(names) < len(shown) else ())
+    return Warned(ATTRIBUTES, f"{who} measured as such", text, names if len(names) < len(shown) else ())
 
 
 def _no_pair(tables: Sequence[tuple[str, NoisyTable]], pairs: Sequence[Pair]) -> Warned | None:
@@ -185,11 +191,13 @@ def _no_pair(tables: Sequence[tuple[str, NoisyTable]], pairs: Sequence[Pair]) ->
     if not tables or not measured or any(pair.measured and pair.measured.told for pair in measured):
         return None
     text = f"{counted(len(measured), 'pair')} can be read from noisy marginals, and none is told from its noise."
-    return Warned("No association stands out from the noise", text)
+    return Warned(PAIRS, "No association stands out from the noise", text)
 
 
 def _formulas(release: Release) -> Warned | None:
     found = formulas(release.schema)
     if not found:
         return None
-    return Warned(f"{counted(len(found), 'text')} that a spreadsheet takes for a formula", f"{WHY} {REMEDY}", found)
+    return Warned(
+        ATTRIBUTES, f"{counted(len(found), 'text')} that a spreadsheet takes for a formula", f"{WHY} {REMEDY}", found
+    )

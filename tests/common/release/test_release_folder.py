@@ -114,4 +114,4 @@ def test_a_page_that_cannot_be_drawn_loses_nothing(tmp_path, monkeypatch):
     verify_release(tmp_path / "release")
     assert "could not be drawn (ZeroDivisionError)" in (tmp_path / "release" / "report.html").read_text()
     monkeypatch.undo()
-    assert "In short" in folder.report_of(tmp_path / "release")
+    assert "How good is it?" in folder.report_of(tmp_path / "release")

@@ -154,7 +154,7 @@ def test_rows_that_were_given_by_what_they_hold_are_protected_for_the_split_as_g
     assert any("The guarantee holds for the split as given" in line for line in privacy["in_words"])
     assert "For the split as given" in done.stdout
     report = (out / "report.html").read_text()
-    assert "for the split as given</dd>" in report
+    assert "; for the split as given</bdi>" in report
     assert "it does not protect the split" in report
 
 

@@ -111,7 +111,12 @@ def test_distributions_have_every_share_with_its_error_bar_and_the_synthetic_one
     ]
     assert age.whole.apart == sum(far)
     assert 0 < sum(far) < 5
-    assert age.whole.furthest.label == max(age.whole.shares, key=lambda s: abs(s.noisy - s.synthetic)).label
+    bounds = [abs(s.noisy - s.synthetic) + s.half_width for s in age.whole.shares]
+    assert age.whole.off == pytest.approx(max(bounds))
+    assert smoker.whole.off is None
+    first = age.whole.together([0, 1], "first")
+    assert first.noisy == pytest.approx(table.counts.sum(axis=1)[:2].sum() / 1000)
+    assert first.half_width == half_width(table.law, TWO, 6) / 1000
 
 
 def test_what_was_measured_of_an_attribute_in_its_place_is_shown_by_name():

@@ -3,6 +3,7 @@
 import itertools
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pandas as pd
@@ -12,6 +13,7 @@ from privity.common.data.schema import parse_schema
 from privity.common.formats import require
 from privity.common.release.release_contents import REPORT
 from privity.common.release.release_folder import report_of, write_release
+from privity.common.release.report.overview import overview
 from privity.common.release.report.repeat_command import run_request
 from privity.common.release.report.report_page import report_page
 from privity.deploy.python.discovery import SYNTHESIZERS
@@ -62,7 +64,7 @@ class Page(HTMLParser):
 
 def page_of(folder, algorithm="one-way", frame=None, schema=SCHEMA, **rest) -> str:
     release, synthetic = release_of(folder, algorithm, people(300) if frame is None else frame, schema, **rest)
-    return report_page(release, synthetic.table)
+    return report_page(overview(release, synthetic.table))
 
 
 @pytest.mark.statistical
@@ -80,7 +82,7 @@ def test_every_algorithm_has_a_report_and_the_folder_gives_the_same_one(algorith
     # Everything that was learnt is in the picture.
     graph = written.split('<svg class="picture graph"')[1].split("</svg>")[0]
     assert all(name in graph for name in SCHEMA.names)
-    assert "Measured, noisy" in page.text
+    assert "Measured in the table" in page.text
     assert len(written) < 400_000
 
 
@@ -88,11 +90,12 @@ def test_without_noisy_tables_the_synthetic_rows_are_shown_alone(tmp_path):
     release, synthetic = release_of(tmp_path, "independent", people(400), SCHEMA)
     # As over several parties, each of which keeps its tables.
     release.marginals["tables"] = []
-    page = Page(report_page(release, synthetic.table))
+    page = Page(report_page(overview(release, synthetic.table)))
     assert "No attribute was measured as such" in page.text
-    assert "Measured, noisy" not in page.text
-    assert page.text.count("The synthetic rows only") == 0
-    assert page.text.count("the synthetic rows only") == 5
+    assert "Measured in the table" not in page.text
+    assert page.text.count("Not measured as such: the synthetic rows only.") == 5
+    assert "5 not measured" in page.text
+    assert "10 not measured together" in page.text
 
 
 @pytest.mark.statistical
@@ -108,18 +111,29 @@ def test_what_is_measured_of_bits_and_generalisations_is_shown(encoding, tmp_pat
 def test_the_page_is_read_in_its_order_and_its_headings_are_nested(tmp_path):
     parties = {"north": 100, "south": 120, "west": 80}
     page = Page(page_of(tmp_path, "dp-subn", parties=parties))
-    assert page.headings[0] == (1, "Synthetic release of people")
+    assert page.headings[0] == (1, "Synthetic table of people")
     levels = [level for level, _ in page.headings]
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
     sections = [text for level, text in page.headings if level == 2]
-    contents = page.text.split("real row was read to make it.")[1].split("In short")[1]
-    assert sections[0] == "In short"
-    assert [contents.index(name) for name in sections[1:]] == sorted(contents.index(name) for name in sections[1:])
-    assert sections.index("What is protected, and what is not") < sections.index("Every attribute")
+    assert sections == [
+        "How good is it?", "What not to use it for", "How well are people protected?", "May it be published?",
+        "Every attribute", "Which attributes may be studied together", "What was measured", "The guarantee",
+        "Privacy budget", "Who published it, and its files", "What was sent", "To repeat the run",
+        "How the figures are made",
+    ]  # fmt: skip
+    contents = page.text[: page.text.index("A bar")]
+    places = [contents.rindex(name) for name in sections[4:] if name in contents]
+    assert len(places) == 9
+    assert places[1:] == sorted(places[1:])
     anchors = {attrs["id"] for _, attrs in page.tags if attrs.get("id")}
     targets = [attrs["href"] for tag, attrs in page.tags if tag == "a"]
     assert all(href.startswith("#") and href[1:] in anchors for href in targets)
-    for words in ("3 data owners", "This was a simulation", "party north", "any coalition of up to 1 party"):
+    for words in (
+        "A simulation of 3 data owners",
+        "This was a simulation",
+        "party north",
+        "any coalition of up to 1 party",
+    ):
         assert words in page.text, words
     assert "privity simulate --data TABLE" in page.text
 
@@ -165,7 +179,7 @@ def test_hostile_names_and_categories_are_text(algorithm, tmp_path):
         tmp_path, algorithm, frame, schema, epsilon="100", parties={"<img src=x>": 100, "'\"&": 100}
     )
     release.run["constraints"] = [{"rule": "<u>age</u> >= 15", "rejected": 0.25}]
-    written = report_page(release, synthetic.table)
+    written = report_page(overview(release, synthetic.table))
     page = Page(written)
     known = {
         *(
@@ -180,6 +194,7 @@ def test_hostile_names_and_categories_are_text(algorithm, tmp_path):
             "h1",
             "h2",
             "h3",
+            "h4",
             "p",
             "nav",
             "ol",
@@ -188,7 +203,7 @@ def test_hostile_names_and_categories_are_text(algorithm, tmp_path):
         ),
         *("main", "section", "dl", "div", "dt", "dd", "table", "caption", "thead", "tbody", "tr", "th", "td", "bdi"),
         *("details", "summary", "span", "strong", "figure", "figcaption", "pre", "code"),
-        *("svg", "path", "rect", "text", "defs", "marker"),
+        *("article", "svg", "g", "path", "rect", "text", "defs", "marker"),
     }
     assert {tag for tag, _ in page.tags} <= known
     for text in (*HOSTILE, "{{ 7 * 7 }}", r"\u202eevil"):
@@ -201,7 +216,7 @@ def test_hostile_names_and_categories_are_text(algorithm, tmp_path):
 
 
 def test_constraints_have_a_section_only_if_the_run_tells_of_them(tmp_path):
-    assert "Declared constraints" not in page_of(tmp_path)
+    assert "Declared rules" not in page_of(tmp_path)
 
 
 def test_the_run_request_of_the_report_is_one(tmp_path):
@@ -224,7 +239,7 @@ def test_attributes_that_stand_alone_and_tables_below_the_noise_floor_are_warned
 
 def test_tables_over_some_of_the_rows_are_warned_of(tmp_path):
     release, synthetic = release_of(tmp_path, "one-way", people(300), SCHEMA, parties={"a": 300, "b": 200})
-    page = Page(report_page(release, synthetic.table))
+    page = Page(report_page(overview(release, synthetic.table)))
     assert "Some tables cover some of the parties only" in page.text
     assert "5 tables over 300 of 500 rows" in page.text
 
@@ -236,10 +251,50 @@ def test_many_categories_are_added_up_in_one_row(tmp_path):
     written = page_of(tmp_path, frame=frame, schema=schema)
     rows = written.split('<h3 id="attribute-1"')[1].split("</table>")[0].count('<th scope="row">')
     assert rows == 250
-    assert "451 other categories together" in written
+    assert "451 others" in written
+    assert "689 others" in written
 
 
 def test_one_attribute_alone_has_a_page(tmp_path):
     schema = parse_schema({"fields": FIELDS[1:2]}, "s")
     page = Page(page_of(tmp_path, frame=people(200)[["ward"]], schema=schema))
     assert "There is one attribute only." in page.text
+
+
+@pytest.mark.statistical
+def test_numbers_are_decimals(tmp_path):
+    parties = {"a": 150, "b": 150}
+    release, synthetic = release_of(tmp_path, "dp-subn", people(300), SCHEMA, "0.7", parties=parties)
+    release.run["delta"] = release.privacy["parties"][0]["delta_per_row"] = "1/1000000000"
+    release.privacy["parties"][0]["delta_per_person"] = release.privacy["observers"][0]["delta"] = "1/1000000000"
+    text = Page(report_page(overview(release, synthetic.table))).text
+    assert "epsilon 0.7, delta 1e-9 for a person" in text
+    assert "--delta 1e-9" in text
+    assert not re.findall(r"(?<![\w/])\d+/\d+|\d(?:\.\d+)?e-0", text)
+    release.run["epsilon"] = "1/3"
+    # No decimal is exact, and the command must be.
+    assert "--epsilon 1/3" in report_page(overview(release, synthetic.table))
+
+
+def test_the_first_screen_is_for_this_release(tmp_path):
+    noise = Page(page_of(tmp_path, "one-way", epsilon="0.01")).text
+    assert "0 within 1 percentage point" in noise
+    assert "Dependences of all attributes: in the synthetic rows they depend on nothing." in noise
+    assert "right in at most 50.3 of 100 cases" in noise
+    (tmp_path / "clear").mkdir()
+    clear = Page(page_of(tmp_path / "clear", "one-way", people(5000), epsilon="100")).text
+    assert "5 within 1 percentage point" in clear
+    assert "right in at most 100 of 100 cases" in clear
+    assert "Yes, if its owners accept epsilon 100 for a person." in clear
+
+
+def test_what_the_owners_scored_is_on_the_first_screen(tmp_path):
+    release, synthetic = release_of(tmp_path, "one-way", people(300), SCHEMA, parties={"a": 150, "b": 150})
+    scores = [
+        {"measure": "marginal distance", "ways": 2, "tables": 10, "sum": 3, "value": 0.0312},
+        {"measure": "accuracy", "attribute": "smoker", "majority": 0.6, "sum": 200, "value": 0.71},
+    ]
+    told = {"scores": scores, "half_width": 0.01, "epsilon": "1/2"}
+    text = Page(report_page(overview(replace(release, scores=told), synthetic.table))).text
+    assert "distributions of two attributes are 3.1 % off on average" in text
+    assert "gets smoker right in 71 % of real rows, the most frequent value alone in 60 %" in text

@@ -15,6 +15,7 @@ from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.release.release_folder import write_release
+from privity.common.release.report.overview import overview
 from privity.common.release.report.report_page import report_page
 from privity.common.release.shortcomings import fallback, how_fitted
 from privity.common.synthesis.algorithms import ALGORITHMS, aim, dp_ccbn, dp_subn, jtree, mst, privbayes, privhd
@@ -146,9 +147,9 @@ def test_a_release_and_its_report_say_which_fit_was_used_and_why_not_another(tmp
     assert [fallback(i) for i in (one, two)] == [[], []]
     assert fallback(three) == [how_fitted(three)]
     assert three["reason"] in how_fitted(three)
-    page = report_page(fallen, table.table)
+    page = report_page(overview(fallen, table.table))
     assert how_fitted(three) in page
-    assert how_fitted(one) in report_page(used, table.table)
+    assert how_fitted(one) in report_page(overview(used, table.table))
     write_release(tmp_path / "out", fallen, table)
     assert json.loads((tmp_path / "out" / "marginals.json").read_text())["inference"] == three
 
@@ -159,7 +160,7 @@ def test_an_algorithm_with_a_way_of_its_own_says_nothing_of_a_fit(tmp_path, algo
     release, table = released(tmp_path / "r", algorithm, {})
     assert release.marginals["inference"] is None
     formats.require(json.loads(json.dumps(release.marginals)), "marginals", "marginals.json")
-    assert "fitted one by one" not in report_page(release, table.table)
+    assert "fitted one by one" not in report_page(overview(release, table.table))
 
 
 def asked(algorithm="mst", settings="{}", inference=None):

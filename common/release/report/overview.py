@@ -1,0 +1,77 @@
+"""All that is known of a release from itself: what the report, the terminal and the notebook show parts of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.noisy_tables import NoisyTable
+from privity.common.privacy.noisy_count_intervals import half_width
+from privity.common.release.release_contents import Release
+from privity.common.release.report.best_marginals import BestMargins
+from privity.common.release.report.distributions import Distribution, distributions
+from privity.common.release.report.pair_strengths import Pair, pairs
+from privity.common.release.report.quality import Quality, quality
+from privity.common.release.report.warnings import Warned, warnings
+
+WORTH = 0.005
+"""Cramer's V from which on a pair is worth showing."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """Of a release.
+
+    Attributes:
+        table: its synthetic rows.
+        tables: every noisy marginal with its phase; ``half_widths`` the error bar of a cell of each.
+        level: of all error bars.
+    """
+
+    release: Release
+    table: CodedTable
+    tables: tuple[tuple[str, NoisyTable], ...]
+    half_widths: tuple[int, ...]
+    level: Fraction
+    distributions: tuple[Distribution, ...]
+    pairs: tuple[Pair, ...]
+    quality: Quality
+    warnings: tuple[Warned, ...]
+
+    @property
+    def name(self) -> str:
+        return self.release.schema.name or "a table"
+
+    @property
+    def rows(self) -> int:
+        """Real rows of all parties."""
+        return sum(party["rows"] for party in self.release.privacy["parties"])
+
+    def strongest(self, most: int) -> list[Pair]:
+        """The pairs with the strongest dependence, as measured, else as the synthetic rows have it."""
+        return [pair for pair in sorted(self.pairs, key=lambda pair: pair.rank) if _worth_showing(pair)][:most]
+
+
+def overview(release: Release, table: CodedTable) -> Overview:
+    """The overview of a release; counts all pairs of its synthetic rows, which takes seconds where there are many."""
+    tables = release.tables()
+    variables = Fraction(release.marginals["noise_variables"])
+    widths = [half_width(one.law, variables) for _, one in tables]
+    best = BestMargins(tables, release.schema.derived, variables)
+    shown, found = distributions(best, table), pairs(best, table)
+    return Overview(
+        release,
+        table,
+        tuple(tables),
+        tuple(widths),
+        Fraction(release.marginals["interval_level"]),
+        tuple(shown),
+        tuple(found),
+        quality(shown, found, widths, release.scores),
+        tuple(warnings(release, tables, shown, found, widths)),
+    )
+
+
+def _worth_showing(pair: Pair) -> bool:
+    return (pair.measured is not None and pair.measured.told) or pair.synthetic.v >= WORTH

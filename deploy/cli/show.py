@@ -1,0 +1,139 @@
+"""``privity show``: what the report says first, for those who have only a shell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from textwrap import wrap
+from typing import Annotated
+
+import typer
+
+from privity.common.data.attribute import Attribute
+from privity.common.release.release_contents import RELEASE_FILES, SCORES
+from privity.common.release.release_folder import overview_of
+from privity.common.release.report import plain_words
+from privity.common.release.report.distributions import Measured
+from privity.common.release.report.number_texts import at_most, counted, percent, strength
+from privity.common.release.report.overview import Overview
+from privity.common.release.report.quality import Tally, standing
+from privity.common.release.report.structure_drawing import shortened
+from privity.common.release.report.value_groups import groups
+from privity.common.text import text_table
+from privity.common.text.terminal import say
+from privity.common.text.visible import in_line
+
+WIDTH = 80
+BLOCKS = "·▁▂▃▄▅▆▇█"
+MOST_BLOCKS = 24
+"""Of a histogram."""
+
+NAME, PAIRED, VALUE = 16, 14, 17
+"""Letters of an attribute's name, of one of two, and of a value."""
+
+STRONGEST = 10
+
+
+def show_command(release: Annotated[Path, typer.Argument(help="folder of a release")]) -> None:
+    """Show a release in the terminal: what it is, how good it is, its guarantee, every attribute, its files."""
+    whole = overview_of(release)
+    say(*_summary(whole))
+    _show_attributes(whole)
+    if whole.pairs:
+        _show_pairs(whole)
+    say(*_publication(whole))
+
+
+def _summary(whole: Overview) -> list[str]:
+    """What the first screen of the report says, and the guarantee."""
+    release, found = whole.release, whole.quality
+    lines = [
+        f"Synthetic table of {whole.name}",
+        *_wrapped(plain_words.what_it_is(release, whole.table.rows), ""),
+        *_part("How good is it?"),
+        *_tally("attribute", found.attributes),
+        *(_tally("pair", found.pairs) if found.pairs.total else ()),
+    ]
+    if found.checks:
+        lines += _wrapped(f"The owners compared it with their real rows: {'; '.join(found.checks)}.")
+    lines += [
+        *_part("What not to use it for"),
+        *_listed(plain_words.what_not_to_use_it_for(release, found)),
+        *_part("How well are people protected?"),
+        *_listed(plain_words.five_sentences(release.privacy)),
+        *_part("May it be published?"),
+        *_wrapped(plain_words.may_it_be_published(release)),
+    ]
+    if whole.warnings:
+        lines += [*_part("Warnings"), *_listed(warned.title for warned in whole.warnings)]
+    return lines
+
+
+def _show_attributes(whole: Overview) -> None:
+    say(*_part("Attributes of the synthetic rows, and by how much a share may be off"))
+    shown = text_table.table("attribute", "shares", "most frequent", "off", numbers=("off",), box=None)
+    for one in whole.distributions:
+        most = max(one.whole.shares, key=lambda share: share.synthetic)
+        off = "unknown" if one.whole.off is None else f"± {at_most(one.whole.off)} %"
+        value = f"{shortened(in_line(most.label), VALUE)} {_plain(percent(most.synthetic, 1))}"
+        text_table.add(
+            shown, shortened(in_line(one.attribute.name), NAME), _blocks(one.attribute, one.whole), value, off
+        )
+    text_table.show(shown)
+
+
+def _show_pairs(whole: Overview) -> None:
+    say(*_part("Strongest pairs: Cramer's V, from 0 (independent) to 1"))
+    headings = ("attributes", "measured", "synthetic", "")
+    shown = text_table.table(*headings, numbers=headings[1:3], box=None)
+    names = whole.release.schema.names
+    for pair in whole.strongest(STRONGEST):
+        of = pair.measured
+        measured = "-" if of is None else strength(of.v) if of.told else "noise"
+        both = " and ".join(shortened(in_line(names[one]), PAIRED) for one in (pair.a, pair.b))
+        text_table.add(shown, both, measured, strength(pair.synthetic.v), standing(pair))
+    text_table.show(shown)
+
+
+def _publication(whole: Overview) -> list[str]:
+    """Who published it, and its files."""
+    release = whole.release
+    files = [*RELEASE_FILES, *([SCORES] if release.scores is not None else [])]
+    return [
+        *_part("Published by"),
+        *_listed(f"{party['name']}, {party['rows']:,} rows" for party in release.privacy["parties"]),
+        *_wrapped(f"in run {release.run['run']}, by the algorithm {release.run['algorithm']}"),
+        *_part("Files"),
+        *_wrapped(", ".join(files)),
+    ]
+
+
+def _part(title: str) -> list[str]:
+    return ["", title]
+
+
+def _wrapped(text: str, indent: str = "  ", first: str | None = None) -> list[str]:
+    first = indent if first is None else first
+    return wrap(in_line(_plain(text)), WIDTH, initial_indent=first, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _listed(sentences: Iterable[str]) -> list[str]:
+    return [line for sentence in sentences for line in _wrapped(sentence, "    ", "  - ")]
+
+
+def _tally(what: str, tally: Tally) -> list[str]:
+    return _wrapped(f"{counted(tally.total, what)}: {tally.text('{:,}'.format)}")
+
+
+def _blocks(attribute: Attribute, of: Measured) -> str:
+    """Shares in the order of the values, as blocks; one that is there is never an empty one."""
+    shares = [share.synthetic for share in of.shares]
+    if len(shares) == attribute.present:
+        shares = [sum(shares[code] for code in one.codes) for one in groups(attribute, MOST_BLOCKS, shares)]
+    largest = max(*shares, 1e-9) if len(shares) > 1 else 1
+    return "".join(BLOCKS[max(share > 0, round(8 * share / largest))] for share in shares[:MOST_BLOCKS])
+
+
+def _plain(text: str) -> str:
+    """Numbers as they stand in a terminal."""
+    return text.replace("\u202f", ",").replace("\u00a0", " ")
