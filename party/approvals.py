@@ -64,6 +64,7 @@ class Filed:
         stopped: since when the curator says that it does not go on, in UTC; empty if it does.
         end: how the run ended, when and why, by the curator; empty if that was not kept.
         rejection: why the owner rejected it, if a reason was given.
+        attested: digest of the release that this party attests; unattested: why it refused to.
     """
 
     spec: RunSpec
@@ -77,6 +78,8 @@ class Filed:
     end: tuple[str, str, str] = ("", "", "")
     denied: Denial | None = None
     rejection: str = ""
+    attested: str = ""
+    unattested: str = ""
 
     @property
     def pending(self) -> bool:
@@ -120,6 +123,16 @@ class Filed:
 def closed_key(run: str) -> str:
     """Key of the mark of a closed run; no run's name can begin with this sign."""
     return f"#closed/{run}"
+
+
+def attested_key(run: str) -> str:
+    """Key of what this party attests of the run's release: one statement, for ever."""
+    return f"#attested/{run}"
+
+
+def unattested_key(run: str) -> str:
+    """Key of why this party did not attest a release that it was shown."""
+    return f"#unattested/{run}"
 
 
 def under_key(run: str) -> str:
@@ -312,7 +325,17 @@ class Approvals:
             end=(end.get("state", ""), end.get("since", ""), end.get("why", "")),
             denied=self._denial(run),
             rejection=self._rejection(run),
+            attested=self._attested(run),
+            unattested=self._unattested(run),
         )
+
+    def _attested(self, run: str) -> str:
+        stored = self._journal.content(attested_key(run))
+        return "" if stored is None else str(parse(stored)["statement"]["release_digest"])
+
+    def _unattested(self, run: str) -> str:
+        stored = self._journal.content(unattested_key(run))
+        return "" if stored is None else str(parse(stored)["reason"])
 
     def note_shown(self, filed: Filed) -> None:
         """The owner has read what the run asks for: this spec, in the place of one that was shown before."""

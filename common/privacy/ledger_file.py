@@ -155,6 +155,15 @@ class LedgerFile:
     def _lines(self, rest: str, *values: object) -> list[Line]:
         return [Line(*fields) for fields in self._db.execute(f"SELECT {COLUMNS} FROM lines {rest}", values)]
 
+    def charged_to_run(self, run: str, rows: int) -> Accountant:
+        """What this node was charged in a run for a person with so many rows here; rows elsewhere are left out."""
+        with self._held():
+            lines = self._lines("WHERE kind = 'charge' AND node = ? AND run = ? ORDER BY id", self.node, run)
+        found = Accountant(rows)
+        for line in lines:
+            found = found if line.charge.for_a_person else charged(found, line)
+        return found
+
     def lines_since(self, line_id: int) -> tuple[list[tuple[int, Line]], set[int]]:
         """Lines that were written after this one, and which of all are charges without an answer; by their numbers."""
         with self._held():
