@@ -25,7 +25,7 @@ from privity.common.release.attestations import (
 )
 from privity.common.release.former_formats import current_privacy
 from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RUN
-from privity.common.storage.canonical_json import b64, canonical_bytes, unb64
+from privity.common.storage.canonical_json import canonical_bytes, unb64
 
 HONEST = (
     "Nobody attests that the curator computed the table honestly from the sums, nor that rows, sums and ledgers are"
@@ -58,7 +58,7 @@ class Signers:
         if certificate is None:
             return _not_listed(CURATOR)
         try:
-            signature = _exact(signed["signature"])
+            signature = unb64(signed["signature"])
             verify_by_certificate(certificate.encode(), CURATOR_SIGNED_AS, canonical_bytes(statement), signature)
         except ValueError:
             return _no_match(CURATOR)
@@ -72,7 +72,7 @@ class Signers:
         if manifest is None or party not in manifest.members:
             return _not_listed(party)
         try:
-            signature = _exact(signed["signature"])
+            signature = unb64(signed["signature"])
             verify(manifest.keys_of(party).signing_key, PARTY_SIGNED_AS, canonical_bytes(statement), signature)
         except ValueError:
             return _no_match(party)
@@ -108,14 +108,6 @@ def _not_listed(who: str) -> Fault:
 
 def _no_match(who: str) -> Fault:
     return "signature", f"the signature does not match the key that the manifest lists for {who}."
-
-
-def _exact(text: str) -> bytes:
-    """The bytes of a signature; ValueError unless it is written in the one way in which we write it."""
-    data = unb64(text)
-    if b64(data) != text:
-        raise ValueError("not in base64 as it is written here")
-    return data
 
 
 @dataclass
