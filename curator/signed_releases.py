@@ -42,19 +42,17 @@ class _Signing:
     """The signatures of one release, while parties are asked for theirs.
 
     Attributes:
-        document: what the file has; arrived: what it does not have yet, by party.
-        writing: held while the file is written.
+        document: what the file has; writing: held while it is written.
     """
 
     document: dict[str, Any]
     signers: Signers
     step: Attest
-    arrived: dict[str, dict[str, Any]] = field(default_factory=dict)
     writing: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @property
     def parties(self) -> set[str]:
-        return {signed["statement"]["party"] for signed in self.document["parties"]} | self.arrived.keys()
+        return {signed["statement"]["party"] for signed in self.document["parties"]}
 
 
 class SignedReleases:
@@ -155,27 +153,23 @@ class SignedReleases:
         elif (fault := _fault(signing, party, reply.attestation)) is not None:
             self._miss(run, party, fault[1], fault[0])
         else:
-            signing.arrived[party] = reply.attestation
-            await self._write(run, signing)
+            await self._write(run, signing, reply.attestation)
 
-    async def _write(self, run: str, signing: _Signing) -> None:
-        """Write all that has arrived; who comes meanwhile waits, and may find that it is done."""
+    async def _write(self, run: str, signing: _Signing, attestation: dict[str, Any]) -> None:
+        """Write the file with one statement more, however long there is no room for it."""
+        order = {entry["name"]: place for place, entry in enumerate(signing.signers.privacy["parties"])}
         async with signing.writing:
-            while signing.arrived:
-                order = {entry["name"]: place for place, entry in enumerate(signing.signers.privacy["parties"])}
-                arrived = dict(signing.arrived)
-                parties = [*signing.document["parties"], *arrived.values()]
-                parties.sort(key=lambda signed: order[signed["statement"]["party"]])
-                document = {**signing.document, "parties": parties}
+            parties = [*signing.document["parties"], attestation]
+            parties.sort(key=lambda signed: order[signed["statement"]["party"]])
+            document = {**signing.document, "parties": parties}
+            while True:
                 try:
                     await asyncio.to_thread(write_attestations, self._folder / run, document)
+                    break
                 except OSError as error:
                     _log.error("signatures cannot be written", extra={"run": run, "error": type(error).__name__})
-                    await asyncio.sleep(ROOM_SECONDS)
-                    continue
-                signing.document = document
-                for party in arrived:
-                    del signing.arrived[party]
+                await asyncio.sleep(ROOM_SECONDS)
+            signing.document = document
 
     def _miss(self, run: str, party: str, why: str, code: str) -> None:
         _log.warning("a party does not attest a release", extra={"run": run, "party": party, "reason": code})

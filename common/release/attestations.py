@@ -112,7 +112,6 @@ def write_attestations(folder: Path, document: dict[str, Any]) -> None:
 
     The scratch file lies outside of the folder, so that nobody who reads the release meanwhile finds it there.
     """
-    require(document, "attestations", ATTESTATIONS)
     scratch = folder.with_name(f".{folder.name}-{ATTESTATIONS}")
     scratch.write_text(attestations_text(document), encoding="utf-8")
     # When a party answered is nobody's business (``release_folder.without_times``).

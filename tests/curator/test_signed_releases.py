@@ -59,6 +59,7 @@ def test_everybody_signs_and_the_root_is_all_that_a_reader_needs(tmp_path: Path)
         async with NetworkConsortium(tmp_path, a_real_consortium()) as network:
             runs = network.server.runs
             assert await end_of(runs, runs.submit("t", request(), "autumn")) == (COMPLETED, "")
+            await until(lambda: len(signers(tmp_path)) == 3)
             assert ATTESTATIONS in {file.name for file in runs.release_files("autumn")}
 
     asyncio.run(scenario())
@@ -87,7 +88,7 @@ def test_a_party_that_is_away_holds_up_nothing_and_signs_when_it_is_back(tmp_pat
 
             network.server.desk.tell = away
             assert await end_of(runs, name) == (COMPLETED, "")
-            assert signers(tmp_path) == ["party-1", "party-3"]
+            await until(lambda: signers(tmp_path) == ["party-1", "party-3"])
             lines = list(check_signed_release(release(tmp_path), tmp_path / "organiser.pub"))
             assert "2 of 3 parties agree with the curator; not party-2." in lines
             assert any(line.startswith("party-2: MISSING. It was away") for line in lines)
@@ -119,7 +120,7 @@ def test_a_curator_that_ends_while_one_is_away_asks_it_after_the_next_start(tmp_
 
             network.server.desk.tell = away
             await end_of(runs, name)
-            assert signers(tmp_path) == ["party-1", "party-2"]
+            await until(lambda: signers(tmp_path) == ["party-1", "party-2"])
 
     async def second(consortium: TestConsortium) -> None:
         async with NetworkConsortium(tmp_path, consortium) as network:
@@ -149,7 +150,7 @@ def test_a_party_killed_after_it_signed_says_the_same_again_also_once_the_run_is
             runs = network.server.runs
             name = runs.submit("t", request(), "autumn")
             await end_of(runs, name)
-            assert signers(tmp_path) == ["party-2", "party-3"]
+            await until(lambda: signers(tmp_path) == ["party-2", "party-3"])
             await network.stop_agent("party-1")
             consortium.restart("party-1")
             network.start_agent("party-1")
@@ -187,7 +188,9 @@ def test_a_statement_that_does_not_hold_is_left_out_and_named(tmp_path: Path) ->
             runs = network.server.runs
             name = runs.submit("t", request(), "autumn")
             await end_of(runs, name)
-            assert consortium.parties["party-2"].journal.keys("autumn/") == [], "it is told of the end all the same"
+            # It is told of the end all the same.
+            await until(lambda: not consortium.parties["party-2"].journal.keys("autumn/"))
+            await until(lambda: signers(tmp_path) == ["party-1", "party-3"])
             return runs.get(name).last_error
 
     with pytest.MonkeyPatch.context() as patch:
@@ -216,6 +219,7 @@ def test_a_curator_whose_key_was_renewed_during_the_run_signs_by_the_newer_manif
 
             runs._signed.sign = after_a_renewal
             assert (await end_of(runs, runs.submit("t", request(), "autumn")))[0] == COMPLETED
+            await until(lambda: len(signers(tmp_path)) == 3)
 
     asyncio.run(scenario())
     document = read_attestations(release(tmp_path))
@@ -231,6 +235,7 @@ def test_a_release_that_cannot_be_signed_is_published_all_the_same(tmp_path: Pat
             runs = network.server.runs
             runs._signed._key = tmp_path / "nowhere.key"
             assert (await end_of(runs, runs.submit("t", request(), "autumn")))[0] == COMPLETED
+            await until(lambda: len(signers(tmp_path)) == 3)
 
     asyncio.run(scenario())
     assert signers(tmp_path) == ["party-1", "party-2", "party-3"]
