@@ -98,6 +98,12 @@ class Catalogue(Enum):
     STEP_REFUSED = ErrorKind(
         "step-refused", "PERMISSION_DENIED", "step {step} refused: {reason}", "Start a new run with valid steps."
     )
+    NOT_ATTESTED = ErrorKind(
+        "not-attested",
+        "PERMISSION_DENIED",
+        "{party} does not attest the release of {run}: {reason}",
+        "Compare its run.json and privacy.json with the ledger: privity party ledger. This party did not sign it.",
+    )
     BLOB_REFUSED = ErrorKind(
         "blob-refused",
         "PERMISSION_DENIED",

@@ -16,6 +16,7 @@ from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.crypto.certificates import Role, identity_from_san, same_certificate
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.connection_silence import SILENCE_SECONDS, UNSEEN_SILENCES, moving
+from privity.common.release.release_contents import ATTESTATIONS
 from privity.common.text.visible import cut
 from privity.common.wire.codec import CHUNK_BYTES, MalformedMessageError, chunks
 from privity.common.wire.v1 import privity_pb2 as pb
@@ -59,6 +60,12 @@ async def _send_files(context: grpc.aio.ServicerContext, files: Iterable[Path], 
     """One after another; the name of each stands in its first chunk."""
     for path in files:
         name, sent = path.name, 0
+        if name == ATTESTATIONS:
+            # It is written anew when a party signs: parts of two would be none.
+            for chunk in chunks(path.read_bytes()):
+                await _send(context, pb.FileChunk(name=name, data=chunk.data), silence)
+                name = ""
+            continue
         while (data := _part(path, sent)) or name:
             await _send(context, pb.FileChunk(name=name, data=data), silence)
             name, sent = "", sent + len(data)

@@ -74,6 +74,8 @@ class RunDriver:
 
     Args:
         submitter: the operator whose run it is, whom the parties' owners are told; empty if that was not kept.
+        sealed: the manifest as the organiser signed it.
+        sign: signs the release of a run that is written: (run, the signed manifest under which it began).
         waiting: names of the parties at which a run waits for a person now.
         place: awaited after every answer of a party: the run goes on when it has a place at work.
 
@@ -93,6 +95,8 @@ class RunDriver:
         *,
         submitter: str = "",
         small_keys: bool = False,
+        sealed: bytes = b"",
+        sign: Callable[[str, bytes | None], None] = lambda _run, _sealed: None,
         waiting: Callable[[str], Collection[str]] = lambda _run: (),
         place: Place = no_wait,
     ) -> None:
@@ -108,6 +112,8 @@ class RunDriver:
         self._answers = Answers(journal, ask, meter, place)
         self._submitter = submitter
         self._small_keys = small_keys
+        self._sealed = sealed
+        self._sign = sign
         self._waiting = waiting
 
     async def drive(self, release: Path) -> None:
@@ -119,12 +125,16 @@ class RunDriver:
             raise PrivityError(Catalogue.TAMPERED, what=f"the release of {self.run}", reason=reason) from None
         if written == self.run and self._journal.recall(f"{self.run}/manifest", "manifest") is not None:
             # An earlier process wrote it and died before it could say so.
+            await self._signed()
             return
         if written is not None:
             reason = f"{self.run}: a release is there already that this run did not write"
             raise PrivityError(Catalogue.BAD_OPTION, option="name", reason=reason, hint="Use another name.")
         # The run goes on under the manifest under which it began.
-        kept = self._remember("manifest", canonical_bytes(self._manifest.to_dict()))
+        newest = canonical_bytes(self._manifest.to_dict())
+        kept = self._remember("manifest", newest)
+        if kept == newest and self._sealed:
+            self._remember("sealed", self._sealed)
         self._manifest = manifest_of_run(kept, self.run)
         self._request.check(self._manifest, self._joint)
         spec = self._request.spec(self.run, self._manifest)
@@ -153,6 +163,11 @@ class RunDriver:
             scores=scores,
         )
         await _to_its_end(asyncio.to_thread(write_release, release, content, found.synthetic))
+        await self._signed()
+
+    async def _signed(self) -> None:
+        sealed = self._journal.recall(f"{self.run}/sealed", "sealed")
+        await _to_its_end(asyncio.to_thread(self._sign, self.run, sealed))
 
     def _seed(self) -> int:
         return int(self._remember("seed", str(secrets.randbits(64)).encode()))

@@ -45,6 +45,7 @@ from privity.curator.run_state_machine import (
     Event,
     may,
 )
+from privity.curator.signed_releases import SignedReleases
 from privity.curator.submissions import Submission, check_free, check_many, check_word
 from privity.curator.traffic_meter import Meter
 
@@ -66,6 +67,7 @@ class Runs:
         lease: seconds for which a run may stand still before it expires.
         at_once: runs at work side by side; those that wait for people do not count.
         channels: where notices are sent.
+        key: of the certificate that the manifest lists for the curator, which signs releases; None signs none.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class Runs:
         lease: float = math.inf,
         at_once: int = RUNS_AT_ONCE,
         channels: Sequence[Channel] = (),
+        key: Path | None = None,
     ) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._journal = Journal(folder / JOURNAL_FILE, called=HERE)
@@ -93,7 +96,8 @@ class Runs:
         self._leases = Leases(lease, self._marks.moved)
         self._at_once = at_once
         self._runs: dict[str, Run] = {}
-        self._announcements = Announcements(self._journal, self._marks, desk, self._parties_asked)
+        self._signed = SignedReleases(self._releases, key, manifests, self._missed)
+        self._announcements = Announcements(self._journal, self._marks, desk, self._parties_asked, self._signed)
         self._queue: dict[str, Run] = {}
         self._going_on: dict[str, Run] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
@@ -119,6 +123,9 @@ class Runs:
                     self._notices.stands(run.name, stands, run.since)
             else:
                 self._queue[run.name] = run
+
+    def _missed(self, name: str, why: str) -> None:
+        self._runs[name].update(last_error=why)
 
     def _parties_asked(self, name: str) -> tuple[str, ...] | None:
         return self._runs[name].request.parties
@@ -384,8 +391,7 @@ class Runs:
     async def _drive_once(self, run: Run) -> None:
         """Drive a run to where it does not go on, and put that on disk."""
         meter = Meter(lambda progress: run.update(progress=progress, last_error=meter.last_error))
-        manifest = self._manifests.current()
-        schema = self._schemas.of(manifest)
+        manifest, sealed = self._manifests.sealed()
 
         async def ask(party: str, step: Step, phase: str) -> Reply:
             if (party, step.key) in known:
@@ -395,17 +401,10 @@ class Runs:
         known = self._marks.waits(run.name)
         self._desk.listen(run.name, Listener(meter.traffic, partial(self._noted, run), known))
         driver = RunDriver(
-            run.name,
-            run.request,
-            manifest,
-            schema,
-            self._journal,
-            ask,
-            meter,
-            submitter=run.submitter,
-            waiting=self._desk.waiting,
+            run.name, run.request, manifest, self._schemas.of(manifest), self._journal, ask, meter, sealed=sealed,
+            sign=self._signed.sign, submitter=run.submitter, waiting=self._desk.waiting,
             place=lambda: self._keep_place(run),
-        )
+        )  # fmt: skip
         driver.remind = self._marks.resumed(run.name)
         event, stands = await outcome(run.name, driver.drive(self._releases / run.name))
         # If it was stopped or ended meanwhile, it stands there. If the process ends, it is driven again.
@@ -440,6 +439,7 @@ class Runs:
             return
         self._closing = True
         self._due.set()
+        self._announcements.close()
         tasks = [*self._tasks.values(), *self._closings.values()]
         for task in tasks:
             task.cancel()

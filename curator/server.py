@@ -148,7 +148,9 @@ class CuratorServer:
         self.desk = Desk(config.patience, metrics=self.metrics)
         schemas = SchemaFile(config.schema, schema)
         lease, at_once = config.lease_days * DAY, config.runs_at_once
-        self.runs = Runs(config.state, manifests, schemas, self.desk, self.metrics, lease, at_once, config.channels)
+        self.runs = Runs(
+            config.state, manifests, schemas, self.desk, self.metrics, lease, at_once, config.channels, config.key
+        )
         self.metrics.follow(self.runs.numbers, self._connected)
         self._config = config
         self._silence = silence

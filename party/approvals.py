@@ -8,7 +8,6 @@ rejection is of the run's name, whatever its spec; it may come at any moment and
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,8 +17,9 @@ from privity.common.protocol.run_spec import RunSpec
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
 from privity.common.text.awaited_words import OWNER, awaits, stands
-from privity.common.text.utc_times import utc, utc_now
+from privity.common.text.utc_times import utc_now
 from privity.common.text.visible import cut
+from privity.party.run_progress import Progress, progress_of
 
 MOST_WAITING = 100
 """Runs that wait for approval at the same time."""
@@ -29,15 +29,10 @@ MOST_WITHDRAWN = 100
 MOST_DENIED = 100
 """Runs whose refusal is kept: a curator may ask for any number. The oldest goes first."""
 LONGEST_REASON = 1_500
-LONGEST_PHASE = 100
 LONGEST_REJECTION = 300
 """Characters of an owner's reason; it leaves the party."""
 OF_A_RUN = ("asked", "under", "shown", "approved", "stopped", "withdrawn")
 """Marks of a run that was asked for."""
-
-
-_PHASE = re.compile(r"/\d+-([^/]+)")
-"""In the key of a step: its round, selection or model is called NUMBER-PHASE."""
 
 
 class AwaitingApproval(Exception):  # noqa: N818 - it is not an error
@@ -72,6 +67,7 @@ class Filed:
         stopped: since when the curator says that it does not go on, in UTC; empty if it does.
         end: how the run ended, when and why, by the curator; empty if that was not kept.
         rejection: why the owner rejected it, if a reason was given.
+        attested: digest of the release that this party attests; unattested: why it refused to.
     """
 
     spec: RunSpec
@@ -86,6 +82,8 @@ class Filed:
     denied: Denial | None = None
     rejection: str = ""
     submitter: str = ""
+    attested: str = ""
+    unattested: str = ""
 
     @property
     def pending(self) -> bool:
@@ -126,22 +124,19 @@ class Filed:
         return "approved" if self.approved else "waits for approval"
 
 
-@dataclass(frozen=True)
-class Progress:
-    """How far this party has come in a run.
-
-    Attributes:
-        phase: of the last step that it answered; answers: so far; at: of the last one, in UTC.
-    """
-
-    phase: str
-    answers: int
-    at: str
-
-
 def closed_key(run: str) -> str:
     """Key of the mark of a closed run; no run's name can begin with this sign."""
     return f"#closed/{run}"
+
+
+def attested_key(run: str) -> str:
+    """Key of what this party attests of the run's release: one statement, for ever."""
+    return f"#attested/{run}"
+
+
+def unattested_key(run: str) -> str:
+    """Key of why this party did not attest a release that it was shown."""
+    return f"#unattested/{run}"
 
 
 def under_key(run: str) -> str:
@@ -341,18 +336,21 @@ class Approvals:
             denied=self._denial(run),
             rejection=self._rejection(run),
             submitter=submitter,
+            attested=self._attested(run),
+            unattested=self._unattested(run),
         )
 
     def progress(self, run: str) -> Progress | None:
-        """What this party answered of a run that is open here; None before the first answer, and when it is erased."""
-        answered = f"{run}/transcript/step/"
-        last = self._journal.last(answered)
-        if last is None:
-            return None
-        step = last[0].removeprefix(answered)
-        found = _PHASE.search(step)
-        phase = found[1] if found else "enrolment" if step in ("enrol", "begin") else step
-        return Progress(cut(phase, LONGEST_PHASE), self._journal.count(answered), utc(last[1]))
+        """How far this party has come in a run that is open here."""
+        return progress_of(self._journal, run)
+
+    def _attested(self, run: str) -> str:
+        stored = self._journal.content(attested_key(run))
+        return "" if stored is None else str(parse(stored)["statement"]["release_digest"])
+
+    def _unattested(self, run: str) -> str:
+        stored = self._journal.content(unattested_key(run))
+        return "" if stored is None else str(parse(stored)["reason"])
 
     def note_shown(self, filed: Filed) -> None:
         """The owner has read what the run asks for: this spec, in the place of one that was shown before."""

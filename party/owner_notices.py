@@ -12,7 +12,7 @@ from privity.common.errors import PrivityError
 from privity.common.notices.outbox import Outbox
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Ledger
-from privity.common.protocol.steps import Close, Enrol, Pending, Refusal, Step
+from privity.common.protocol.steps import Attest, Close, Enrol, Pending, Refusal, Step
 from privity.common.storage.canonical_json import digest
 from privity.common.storage.journal import Journal
 from privity.common.text.awaited_words import OWNER
@@ -49,10 +49,13 @@ class OwnerNotices:
                     asked = f"{step.spec.algorithm} at epsilon {readable(step.spec.epsilon)}"
                     text += f" It is {asked}. Read what it asks for, and decide: privity party show {run}"
                 self._outbox.post(f"{run}/waits/{step.key}/{reason}", f"{run} waits for {reason}", text)
+            case Attest(), Refusal() as refusal:
+                name = f"{run}/not attested/{digest(refusal.message)[:16]}"
+                self._outbox.post(name, f"the release of {run} is not attested here", cut(_in_words(refusal)))
             case _, Refusal() as refusal:
                 # One that is refused by the same reason again is no news.
                 name = f"{run}/refused/{digest({'code': refusal.code, 'message': refusal.message})[:16]}"
-                self._outbox.post(name, f"{run} is refused here", cut(f"{refusal.message}. {refusal.remedy}"))
+                self._outbox.post(name, f"{run} is refused here", cut(_in_words(refusal)))
             case Close(state=state, why=why), None if self._knows(run):
                 text = f"{run} has ended: {cut(state)}{why and ', ' + cut(why)}."
                 if state == COMPLETED:
@@ -88,3 +91,7 @@ class OwnerNotices:
             " is refused. To look at it: privity party ledger --config party.toml"
         )
         self._outbox.post(name, f"the budget of {population.name!r} nears its end", text)
+
+
+def _in_words(refusal: Refusal) -> str:
+    return f"{refusal.message}. {refusal.remedy}"

@@ -89,6 +89,8 @@ def explained(filed: Filed, settings: PartyConfig, opened: Callable[[], tuple[Po
     if filed.denied is not None:
         reasons = [f"It was {filed.state}: {reason}." for reason in filed.denied.reasons]
         found.insert(0, Section("Why it was refused", reasons))
+    if attested := list(_attested(filed, settings.name)):
+        found.append(Section("What this party attests", attested))
     return [*found, Section("What is left", [budget_in_words(filed.spec, policy, ledger, everywhere - 1)])]
 
 
@@ -100,6 +102,18 @@ def asked_by(filed: Filed, settings: PartyConfig) -> str:
     listed = manifest.certificate_of("operator", filed.submitter)
     unknown = "" if listed else "; the organiser's manifest lists no operator of this name"
     return f"the operator {cut(filed.submitter, LONGEST_OPERATOR)}, as the curator says{unknown}"
+
+
+def _attested(filed: Filed, party: str) -> Iterator[str]:
+    """What this party signed of the run's release, or why it did not (docs/signed_releases.md)."""
+    if filed.attested:
+        yield (
+            f"{party} took part, at what its ledger was charged, and was told of the release with the digest"
+            f" {filed.attested} (the SHA-256 of its run.json)."
+        )
+    elif filed.unattested:
+        yield f"Nothing: it was shown a release, and refused to sign. {filed.unattested}."
+        yield "The release lacks this party's signature. Ask the operator, and compare privacy.json with your ledger."
 
 
 def in_words(found: Iterable[Section]) -> Iterator[str]:

@@ -21,6 +21,7 @@ from privity.common.crypto.identity import PublicIdentity
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.protocol.steps import (
+    Attest,
     Begin,
     Choice,
     Close,
@@ -48,6 +49,7 @@ from privity.common.text.awaited_words import OWNER
 from privity.common.text.utc_times import utc_now
 from privity.common.wire.codec import encode_reply, encode_step
 from privity.party.approvals import Approvals, AwaitingApproval, closed_key
+from privity.party.attestations import Attestations
 from privity.party.begun_run import BegunRun, step_refused
 from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import Keys
@@ -130,6 +132,7 @@ class PartyEngine:
         self._heard = LastHeard(releases.journal)
         self._admission = RunAdmission(releases, policy, keys, self._approvals, self._heard)
         self._transcripts = Transcripts(releases.party, releases.journal, keys, transcripts)
+        self._attestations = Attestations(releases.party, releases.journal, releases.ledger, keys, releases.schema)
         self._known_ledger = KnownLedger(releases.journal, releases.ledger)
         self._known_ledger.check()
         self._return_reservations()
@@ -139,6 +142,7 @@ class PartyEngine:
         self._before: dict[type, Callable[[Any], Reply]] = {
             Enrol: admission.enrol,
             Begin: lambda step: admission.begin(step, contributions.expect),
+            Attest: self._attestations.attest,
         }
         self._within: dict[type, Callable[[Any, BegunRun], Reply]] = {
             Contribute: contributions.contribute,
@@ -277,6 +281,8 @@ class PartyEngine:
         if self._transcripts.over(step.run):
             self._close(step.run, "", "")
         if self._journal.recall(closed_key(step.run), "closed") is not None:
+            if isinstance(step, Attest) and (attested := self._attestations.again(step)) is not None:
+                return encode_reply(step.run, step.key, attested)
             raise step_refused(step.key, "the run is closed")
         self._approvals.refuse_rejected(step.run, self.party)
         key, content = f"{step.run}/reply/{step.key}", step_digest(step)
@@ -284,6 +290,9 @@ class PartyEngine:
         if stored is not None:
             self._heard.hear(step.run)
         else:
+            if not isinstance(step, Attest) and self._attestations.made(step.run):
+                # What it costs was attested: nothing may be charged any more.
+                raise step_refused(step.key, "this party has attested the release of the run")
             self._known_ledger.check()
             stored = self._transcripts.answered(step, key, content, self._answer(step), self._known_ledger)
             # A rejection that came meanwhile holds for this answer too.

@@ -52,6 +52,10 @@ class ManifestFile:
         """The signed document of the current manifest, to be handed on."""
         return self._current()[1]
 
+    def sealed(self) -> tuple[Manifest, bytes]:
+        """Both of them, of one moment."""
+        return self._current()
+
     def opened(self, document: bytes, name: str) -> Manifest:
         """A document that came as ``name``, checked.
 

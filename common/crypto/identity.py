@@ -29,18 +29,19 @@ USES = ("signing", "sealing", "agreement")
 
 def sign(private: Ed25519PrivateKey, domain: str, message: bytes) -> bytes:
     """A signature over ``message`` that is valid for ``domain`` (what the message is for) alone."""
-    return private.sign(_tagged(domain, message))
+    return private.sign(tagged(domain, message))
 
 
 def verify(public: Ed25519PublicKey, domain: str, message: bytes, signature: bytes) -> None:
     """Raises ValueError unless ``signature`` is that key's signature over ``message`` in ``domain``."""
     try:
-        public.verify(signature, _tagged(domain, message))
+        public.verify(signature, tagged(domain, message))
     except InvalidSignature:
         raise ValueError("the signature is not the sender's signature over this content") from None
 
 
-def _tagged(domain: str, message: bytes) -> bytes:
+def tagged(domain: str, message: bytes) -> bytes:
+    """What is signed for a message: no other domain has the same bytes, and no message of TLS begins so."""
     name = domain.encode()
     digest = hashlib.sha256(message).digest()
     return b"privity signature v1" + len(name).to_bytes(2, "big") + name + digest

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from privity.common.privacy.accountant import ZERO, Accountant, kept_short
 from privity.common.privacy.ledger_file import LedgerFile
-from privity.common.privacy.ledger_lines import Kind, Line, charged_all
+from privity.common.privacy.ledger_lines import Kind, Line, charged, charged_all
 from privity.common.privacy.ledger_reservations import Reservation
 from privity.common.privacy.population import Population
 
@@ -37,6 +37,15 @@ class LedgerSums(LedgerFile):
         """What was read of one run of one node."""
         assert self._population is not None
         return self._runs.get(key) or Accountant(self._population.rows_per_person)
+
+    def charged_to_run(self, run: str, rows: int) -> Accountant:
+        """What this node was charged in a run for a person with so many rows here; rows elsewhere are left out."""
+        with self._held():
+            lines = self._lines("WHERE kind = 'charge' AND node = ? AND run = ? ORDER BY id", self.node, run)
+        found = Accountant(rows)
+        for line in lines:
+            found = found if line.charge.for_a_person else charged(found, line)
+        return found
 
     def read_so_far(self) -> tuple[int, int, int]:
         """How often the lines were read from the first one on, up to which they are read now, and the rows a person."""

@@ -280,6 +280,25 @@ class Recode:
 
 
 @dataclass(frozen=True)
+class Attest:
+    """Sign what is about to be published: this party's part in it, at the charges of its ledger, and its digest.
+
+    Attributes:
+        run_document, privacy: the bytes of ``run.json``, which names the digests of all files, and of ``privacy.json``.
+    """
+
+    run: str
+    run_document: bytes
+    privacy: bytes
+
+    key = "attest"
+
+    def content(self) -> dict[str, Any]:
+        digests = {name: hashlib.sha256(getattr(self, name)).hexdigest() for name in ("run_document", "privacy")}
+        return {"kind": "attest", "run": self.run, **digests}
+
+
+@dataclass(frozen=True)
 class Close:
     """The run is over: stored vectors and replies are erased, the charges stay.
 
@@ -319,7 +338,18 @@ class Stopped:
 
 
 Step = (
-    Enrol | Begin | Contribute | SealBlock | CombineBlock | Revealed | SelectionStep | Learn | Recode | Close | Stopped
+    Enrol
+    | Begin
+    | Contribute
+    | SealBlock
+    | CombineBlock
+    | Revealed
+    | SelectionStep
+    | Learn
+    | Recode
+    | Attest
+    | Close
+    | Stopped
 )
 
 
@@ -364,6 +394,13 @@ class Enrolled:
 
 
 @dataclass(frozen=True)
+class Attested:
+    """Reply to Attest: the party's signed statement as a plain document (``privity.common.release.attestations``)."""
+
+    attestation: dict[str, Any]
+
+
+@dataclass(frozen=True)
 class Done:
     """Reply to Begin, Contribute, Revealed, Recode, Close and Stopped."""
 
@@ -389,4 +426,4 @@ class Pending:
     since: str = ""
 
 
-Reply = Enrolled | Done | Sealed | Sum | Choice | Learned | Refusal | Pending
+Reply = Enrolled | Attested | Done | Sealed | Sum | Choice | Learned | Refusal | Pending

@@ -19,6 +19,9 @@ SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT = (
 SCORES = "scores.json"
 """Of a release that was scored over the parties."""
 
+ATTESTATIONS = "attestations.json"
+"""Of a consortium's release: who signed it. The one file that ``run.json`` does not name: more signatures may come."""
+
 MOST_RELEASE_CELLS = 1 << 28
 """Rows times attributes of a release: some gigabytes of memory."""
 
@@ -28,7 +31,7 @@ RELEASE_FILES = (SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT)
 LARGEST_FILES = {
     SYNTHETIC: 64 * MOST_RELEASE_CELLS,
     **dict.fromkeys((MODEL, MARGINALS, REPORT), 1 << 30),
-    SCHEMA: 1 << 24,
+    **dict.fromkeys((SCHEMA, ATTESTATIONS), 1 << 24),
     **dict.fromkeys((PRIVACY, RUN, SCORES), 1 << 23),
 }
 """Every file that a release may have, and its most bytes: some times what the largest honest release needs.

@@ -19,6 +19,7 @@ from privity.common.formats import read_json, require
 from privity.common.pages import render
 from privity.common.release.former_formats import current_privacy, current_run
 from privity.common.release.release_contents import (
+    ATTESTATIONS,
     FORMAT_VERSION,
     LARGEST_FILES,
     MARGINALS,
@@ -134,7 +135,7 @@ def file_problems(folder: Path, digests: dict[str, str]) -> list[Problem]:
     """Each file that is missing, altered or not named; ``digests`` are those of ``run.json``."""
     problems = []
     there = {name for name in LARGEST_FILES if (folder / name).exists()}
-    for name in sorted({*digests, *RELEASE_FILES, *there} - {RUN}):
+    for name in sorted({*digests, *RELEASE_FILES, *(there - {ATTESTATIONS})} - {RUN}):
         fault = _fault(folder, name, digests.get(name))
         if fault is not None:
             file = str(folder / name) if _PLAIN.fullmatch(name) else str(folder / RUN)

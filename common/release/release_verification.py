@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,9 +15,11 @@ from privity.common.data.table_reading import read_batches, read_table
 from privity.common.errors import PrivityError, Problem, ProblemsFound
 from privity.common.formats import check, read_json
 from privity.common.privacy.statement import in_words, largest, rounded_up
+from privity.common.release.attestations import read_attestations
 from privity.common.release.former_formats import current_privacy
 from privity.common.release.marginals_file import read_tables
 from privity.common.release.release_contents import (
+    ATTESTATIONS,
     MARGINALS,
     MODEL,
     PRIVACY,
@@ -29,6 +31,7 @@ from privity.common.release.release_contents import (
     SYNTHETIC,
 )
 from privity.common.release.release_folder import file_problems, page_of, read_release
+from privity.common.release.signature_verification import check_signatures, in_short
 from privity.common.release.statement_consistency import misfits
 from privity.common.synthesis.models.load_model import load_model
 
@@ -39,16 +42,34 @@ AGAIN = "Fetch the release again from where it was published."
 
 
 def check_release(folder: Path) -> list[str]:
-    """Check a release; what was checked, in plain words, one sentence each.
+    """Check a release, but no signature; what was checked, in plain words, one sentence each.
 
     Raises:
         ProblemsFound: every fault at once: missing, altered or malformed files, and what does not fit together.
     """
+    return [*_checked(folder), in_short(folder)]
+
+
+def _checked(folder: Path) -> list[str]:
     checking = _Checking(folder)
     said = checking.run()
     if checking.problems:
         raise ProblemsFound(checking.problems)
     return said
+
+
+def check_signed_release(folder: Path, root: Path) -> Iterator[str]:
+    """The same, and then who signed it, by the file of the organiser's public key; sentences as they come.
+
+    Raises:
+        PrivityError: the root cannot be read.
+        ProblemsFound: at the end, every signature that does not hold; or before, as ``check_release``.
+    """
+    yield from _checked(folder)
+    found = check_signatures(folder, root)
+    yield from found.lines
+    if found.problems:
+        raise ProblemsFound(found.problems)
 
 
 class _Checking:
@@ -75,6 +96,7 @@ class _Checking:
             self._read(name)
         schema = None if SCHEMA in broken else self._taken(lambda: load_schema(self.folder / SCHEMA))
         self._check_together(run, schema)
+        self._taken(lambda: read_attestations(self.folder))
         table = None
         if schema is not None and SYNTHETIC not in broken:
             table = self._check_rows(run, schema)
@@ -88,7 +110,7 @@ class _Checking:
             f"{SYNTHETIC}: {table.rows} rows, as many as {RUN} says, every value in its domain.",
             *self._about_rules(run),
             *self._about_texts(table),
-            "The digests are not signed: they show damage, not who made the release, nor that what it says is true.",
+            "Digests show damage, not who made the release, nor that what it says is true.",
         ]
 
     def _about_statement(self, run: dict[str, Any]) -> list[str]:
@@ -150,7 +172,7 @@ class _Checking:
             if path.is_symlink():
                 message, remedy = "it is a link: what it leads to may change.", "Put the file itself there."
                 self.problems.append(Problem(str(path), "", "link", message, remedy))
-            elif path.name not in (RUN, *RELEASE_FILES, SCORES, *named):
+            elif path.name not in (RUN, ATTESTATIONS, *RELEASE_FILES, SCORES, *named):
                 message, remedy = f"{RUN} does not name it: it is no part of the release.", "Move it elsewhere."
                 self.problems.append(Problem(str(path), "", "not-named", message, remedy))
 

@@ -68,8 +68,11 @@ def b64(data: bytes) -> str:
 
 
 def unb64(text: str) -> bytes:
-    """The bytes of a Base64 text; ValueError if it is none."""
-    return base64.b64decode(text, validate=True)
+    """The bytes of a Base64 text; ValueError if it is none, or not written as ``b64`` does."""
+    data = base64.b64decode(text, validate=True)
+    if b64(data) != text:
+        raise ValueError("not in Base64 as it is written here")
+    return data
 
 
 def fraction_text(value: Fraction) -> str:

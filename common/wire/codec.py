@@ -53,7 +53,6 @@ LARGEST_REPLY = 1 << 14
 
 LONGEST_NAME = 256
 """Most characters of the name of a phase, round or selection."""
-
 MOST_LISTS, MOST_VALUES = 1 << 18, 1 << 22
 """Most lists and objects of a document, and most values."""
 
@@ -100,7 +99,7 @@ def encode_step(step: steps.Step) -> bytes:
                     attempt=_attempt(step.attempt),
                     block=step.block,
                     node=step.node,
-                    blobs=[_blob(sender, blob) for sender, blob in step.blobs],
+                    blobs=[_blob(blob, sender) for sender, blob in step.blobs],
                     base=step.base,
                 )
             )
@@ -138,6 +137,8 @@ def encode_step(step: steps.Step) -> bytes:
         case steps.Recode():
             edges = [pb.Edges(attribute=place, edges=map(str, found)) for place, found in step.edges]
             message.recode.CopyFrom(pb.Recode(name=step.name, edges=edges))
+        case steps.Attest():
+            message.attest.CopyFrom(pb.Attest(run_document=step.run_document, privacy=step.privacy))
         case steps.Close():
             message.close.CopyFrom(pb.Close(state=step.state, since=step.since, why=step.why))
         case steps.Stopped():
@@ -187,10 +188,14 @@ def decode_step(data: bytes) -> steps.Step:
                 _check_tables([each.edges for each in r.edges])
                 coded = tuple((each.attribute, tuple(map(_to_edge, each.edges))) for each in r.edges)
                 step = steps.Recode(message.run, r.name, coded)
+            case "attest":
+                t = message.attest
+                _check_values(t.run_document)
+                _check_values(t.privacy)
+                step = steps.Attest(message.run, t.run_document, t.privacy)
             case "close":
-                step = steps.Close(
-                    message.run, message.close.state, check_utc(message.close.since), cut(message.close.why)
-                )
+                end = message.close
+                step = steps.Close(message.run, end.state, check_utc(end.since), cut(end.why))
             case "stopped":
                 step = steps.Stopped(message.run, check_utc(message.stopped.since))
             case _:
@@ -219,10 +224,12 @@ def encode_reply(run: str, key: str, reply: steps.Reply) -> bytes:
     match reply:
         case steps.Enrolled():
             message.enrolled.enrolment = canonical_bytes(reply.enrolment)
+        case steps.Attested():
+            message.attested.attestation = canonical_bytes(reply.attestation)
         case steps.Done():
             message.done.SetInParent()
         case steps.Sealed():
-            message.sealed.CopyFrom(_blob("", reply.blob))
+            message.sealed.CopyFrom(_blob(reply.blob))
         case steps.Sum():
             message.sum.CopyFrom(pb.Sum(payload=reply.payload))
         case steps.Choice():
@@ -261,9 +268,10 @@ def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
         reply: steps.Reply
         match message.WhichOneof("body"):
             case "enrolled":
-                reply = steps.Enrolled(
-                    Enrolment.from_dict(_parsed(message.enrolled.enrolment, LARGEST_REPLY)).to_dict()
-                )
+                content = _parsed(message.enrolled.enrolment, LARGEST_REPLY)
+                reply = steps.Enrolled(Enrolment.from_dict(content).to_dict())
+            case "attested":
+                reply = steps.Attested(_document(message.attested.attestation, LARGEST_REPLY))
             case "done":
                 reply = steps.Done()
             case "sealed":
@@ -306,6 +314,7 @@ def _check_tables(tables: Sequence[Sized]) -> None:
 
 def _check_names(step: steps.Step) -> None:
     """ValueError for names that no reply could repeat."""
+    names = list[str]()
     match step:
         case steps.Contribute():
             names = [step.round.phase, step.round.round]
@@ -319,8 +328,6 @@ def _check_names(step: steps.Step) -> None:
             names = [step.phase, step.name, step.algorithm]
         case steps.Recode():
             names = [step.name]
-        case _:
-            names = []
     if max(map(len, names), default=0) > LONGEST_NAME:
         raise ValueError("a longer name than any of this protocol")
 
@@ -328,10 +335,14 @@ def _check_names(step: steps.Step) -> None:
 def _parsed(data: bytes, limit: int) -> Any:
     """A document that came along, looked at only if it is no larger than any of its kind."""
     _check_size(data, limit)
+    _check_values(data)
+    return parse(data)
+
+
+def _check_values(data: bytes) -> None:
     # A list of nothing takes two bytes here and many in memory.
     if data.count(b"[") + data.count(b"{") > MOST_LISTS or data.count(b",") > MOST_VALUES:
         raise ValueError("more lists or values than any document of this protocol has")
-    return parse(data)
 
 
 def _document(data: bytes, limit: int) -> dict[str, Any]:
@@ -435,5 +446,5 @@ def _to_selecting(message: pb.Selecting) -> Selecting:
     raise ValueError("a selection without a mechanism")
 
 
-def _blob(sender: str, blob: SealedBlob) -> pb.Blob:
+def _blob(blob: SealedBlob, sender: str = "") -> pb.Blob:
     return pb.Blob(sender=sender, ciphertext=blob.ciphertext, signature=blob.signature)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from privity.common.release.signature_verification import in_short
 from privity.common.text.terminal import say
 from privity.deploy.cli import notices as shown
 from privity.deploy.operator.curator_link import PartyClient
@@ -34,4 +35,4 @@ def fetch(
     c = load_config(config)
     client = PartyClient(c.curator, c.authority, c.certificate, c.key, c.proxy, curator_name=c.curator_name)
     client.fetch(run, folder)
-    say(f"The release of {run} is in {folder}.")
+    say(f"The release of {run} is in {folder}.", in_short(folder))

@@ -10,7 +10,7 @@ import typer
 
 from privity.common.release.export import export_dpsynth, export_mbi
 from privity.common.release.release_folder import read_release
-from privity.common.release.release_verification import check_release
+from privity.common.release.release_verification import check_release, check_signed_release
 from privity.common.text.terminal import say
 from privity.deploy.options import refuse_existing
 
@@ -24,9 +24,14 @@ class Shape(Enum):
     DPSYNTH = "dpsynth"
 
 
-def verify_command(release: Release) -> None:
-    """Check files, forms, figures and rows of a release, and list all faults at once."""
-    for line in check_release(release):
+def verify_command(
+    release: Release,
+    root: Annotated[
+        Path | None, typer.Option(help="organiser.pub: check who signed the release, and whether all agree")
+    ] = None,
+) -> None:
+    """Check files, forms, figures and rows of a release, and who signed it; list all faults at once."""
+    for line in check_release(release) if root is None else check_signed_release(release, root):
         say(line)
 
 

@@ -16,6 +16,7 @@ from privity.common.privacy.statement import headline
 from privity.common.release.former_formats import current_privacy
 from privity.common.release.release_contents import PRIVACY, RUN
 from privity.common.release.shortcomings import constraint_notes
+from privity.common.release.signature_verification import in_short
 from privity.common.text import terminal, text_table
 from privity.common.text.command_hints import option
 from privity.common.text.terminal import say, say_json
@@ -199,3 +200,4 @@ def _fetch(client: OperatorClient, run: str, out: Path, as_json: bool) -> None:
         say(headline(current_privacy(read_json(out / PRIVACY))))
         for note in constraint_notes(read_json(out / RUN)):
             say(note)
+        say(in_short(out))

@@ -17,7 +17,7 @@ from privity.common.formats import read_json, shorten
 from privity.common.node.connection_silence import SILENCE_SECONDS, StalledError, dialling_options
 from privity.common.node.proxy import Proxy, channel_options
 from privity.common.node.tls_check import Finding, Stage, check_connection
-from privity.common.release.release_contents import LARGEST_FILES, RUN
+from privity.common.release.release_contents import ATTESTATIONS, LARGEST_FILES, RUN
 from privity.common.release.release_folder import without_times
 from privity.common.release.release_verification import check_release
 from privity.common.storage.safe_files import appearing
@@ -94,8 +94,11 @@ class CuratorLink:
                 return
             yield message
 
-    def fetch(self, run: str, out: Path) -> None:
+    def fetch(self, run: str, out: Path, *, signatures: bool = True) -> None:
         """Write the release of this run as the new folder ``out``, checked as by ``privity verify``, or not at all.
+
+        Args:
+            signatures: whether those that lie beside it are kept; the organiser of a simulation is nobody.
 
         Raises:
             PrivityError: no connection, what the curator refused, or tampered: it sent what no release has, or the
@@ -112,6 +115,8 @@ class CuratorLink:
             check_release(scratch)
             if (found := read_json(scratch / RUN)["run"]) != run:
                 raise self._strange(run, f"the release of another run, {shorten(found)}")
+            if not signatures:
+                (scratch / ATTESTATIONS).unlink(missing_ok=True)
             without_times(scratch)
 
     def _write(self, chunks: Iterator[pb.FileChunk], run: str, folder: Path) -> None:

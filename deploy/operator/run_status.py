@@ -100,7 +100,8 @@ def standing(status: RunStatus) -> Iterator[str]:
     if status.state == "WAITING" and not any(awaited.note for awaited in status.awaited):
         yield "It goes on when one of the runs at work makes place: privity run list"
     if status.last_error:
-        yield f"Last error, which was tried again: {status.last_error}"
+        what = "Amiss" if status.state == "COMPLETED" else "Last error, which was tried again"
+        yield f"{what}: {status.last_error}"
 
 
 def at_a_glance(status: RunStatus) -> str:

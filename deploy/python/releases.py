@@ -19,7 +19,7 @@ from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.privacy.statement import headline, largest
 from privity.common.release.release_contents import LARGEST_FILES, REPORT, SYNTHETIC
 from privity.common.release.release_folder import overview_of, read_release, verify_release
-from privity.common.release.release_verification import check_release
+from privity.common.release.release_verification import check_release, check_signed_release
 from privity.common.release.report.overview import Overview
 from privity.common.release.report.report_page import summary_fragment
 from privity.common.release.rows_file import read_decoded
@@ -132,14 +132,18 @@ class Release(Shown):
         self._open("" if own else str(folder), folder, own, checked=True)
         return self
 
-    def verify(self) -> list[str]:
+    def verify(self, root: Path | str | None = None) -> list[str]:
         """Check all of it again; what was checked, a sentence each.
 
+        Args:
+            root: the file of the organiser's public key: says who signed the release, too, and whether all agree.
+
         Raises:
-            ProblemsFound: as the constructor.
+            ProblemsFound: as the constructor; signatures that do not hold; not-signed.
+            PrivityError: file-missing, file-unreadable: the root.
         """
         try:
-            return check_release(self._folder)
+            return check_release(self._folder) if root is None else [*check_signed_release(self._folder, Path(root))]
         except ProblemsFound as error:
             ours, theirs = str(self._folder), self.source.rstrip("/") or "the release"
             raise ProblemsFound(

@@ -111,7 +111,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
             client = OperatorClient(f"{HOST}:{port}", *consortium.operator_files)
             run = client.submit(_request(task), secrets.token_hex(16))
             _follow(client, run, group, on_event)
-            client.fetch(run, task.out)
+            client.fetch(run, task.out, signatures=False)
     if task.evaluate is not None:
         evaluate_simulation(task.out, task.evaluate, frames, rest)
     return task.out

@@ -47,6 +47,7 @@ FORMAT_OF_SECTION = {
     "Run request": "run_request",
     "privacy.json": "privacy",
     "run.json": "run",
+    "attestations.json": "attestations",
     "marginals.json": "marginals",
     "scores.json": "scores",
     "model.json": "model",

@@ -66,6 +66,8 @@ CLASSES = {
     "Recode.*": "public",
     "Edges.attribute": "public",
     "Edges.edges": "release",
+    "Attest.*": "release",
+    "Attested.attestation": "public",
     "Close.*": "public",
     "Stopped.since": "public",
     "Reply.*": "public",

@@ -14,7 +14,8 @@ from typing import Any
 
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.ledger_lines import Entry, Kind
-from privity.common.release.release_contents import REPORT
+from privity.common.release.release_contents import ATTESTATIONS, REPORT
+from privity.common.release.signature_verification import check_signatures
 from privity.common.storage.journal import Journal
 from privity.party.approvals import Approvals
 from tests.crash.node import CURATOR
@@ -23,7 +24,7 @@ from tests.crash.world import Course, Outcome
 TRAFFIC = ("bytes", "ciphertexts")
 """Entries of run.json that say what travelled, so also what was repeated."""
 
-NEWS = ("close", "stopped/")
+NEWS = ("close", "stopped/", "attest")
 """How keys begin of steps that announce something."""
 
 TRAFFIC_SECTION = re.compile(rb'<section aria-labelledby="cost">.*?</section>', re.DOTALL)
@@ -41,7 +42,7 @@ class Problem:
 def problems(outcome: Outcome, reference: Outcome, *, same_noise: bool = True) -> list[Problem]:
     """Everything that is wrong with a run; every difference from the reference, too, if its noise was the same."""
     found = [*_ended(outcome), *_two_answers(outcome), *_left_over(outcome), *_repeated(outcome)]
-    found += [*_forgotten(outcome), *_errors(outcome), *_reserved(outcome)]
+    found += [*_forgotten(outcome), *_errors(outcome), *_reserved(outcome), *_signed(outcome)]
     found += _other_charges(outcome, reference)
     if same_noise:
         found += [*_other_values(outcome, reference), *_other_release(outcome, reference)]
@@ -186,6 +187,15 @@ def _other_charges(outcome: Outcome, reference: Outcome) -> Iterator[Problem]:
             yield Problem("other charges", f"{party}: {sorted(set(mine) ^ set(theirs))}")
 
 
+def _signed(outcome: Outcome) -> Iterator[Problem]:
+    """Curator and parties have signed every release, for what it is."""
+    for run, (state, _) in outcome.states.items():
+        if state == "COMPLETED":
+            found = check_signatures(release(outcome, run), outcome.consortium.curator / "organiser.pub")
+            if found.problems or f"All {outcome.run.parties} parties and the curator agree." not in found.lines:
+                yield Problem("signatures", f"{run}: {found}")
+
+
 def _opened(outcome: Outcome) -> dict[str, set[str]]:
     seen: dict[str, set[str]] = defaultdict(set)
     for record in outcome.records.of("opened"):
@@ -215,6 +225,8 @@ def _other_release(outcome: Outcome, reference: Outcome) -> Iterator[Problem]:
 
 def _files(folder: Path) -> dict[str, bytes]:
     files = {path.name: path.read_bytes() for path in folder.iterdir()} if folder.is_dir() else {}
+    # What it signs tells of the traffic, and the curator's signatures are random: ``_signed`` looks at them.
+    files.pop(ATTESTATIONS, None)
     if "run.json" in files:
         document = {key: value for key, value in json.loads(files["run.json"]).items() if key not in TRAFFIC}
         # The page tells of them too, in one section.

@@ -25,6 +25,7 @@ AROUND_THE_ANSWER = ("/plan", "ledger", "/vector/", "/round/", "/contribute/")
         ("curator-forgets", CURATOR, ("rename",), {"repeated", "not completed"}, None),
         ("party-keeps-reservations", COMBINER, ("#closed/",), {"reservation", "other charges"}, None),
         ("curator-draws-anew", CURATOR, ("/opened/",), {"another release"}, 1),
+        ("curator-asks-once", CURATOR, ("#ended/",), {"signatures"}, None),
     ],
 )
 def test_a_broken_node_is_found(

@@ -11,6 +11,7 @@ from privity.common.protocol.steps import Reply, SealBlock, Step
 from privity.common.storage.journal import Journal
 from privity.common.wire.codec import encode_reply
 from privity.curator.run_driver import RunDriver
+from privity.curator.signed_releases import SignedReleases
 from privity.party.charged_releases import ChargedReleases
 from privity.party.ledger_rollback import KnownLedger
 from privity.party.transcript import Transcripts
@@ -107,6 +108,12 @@ def _curator_draws_anew(who: str, life: int) -> None:
         RunDriver._seed = lambda _self: life
 
 
+def _curator_asks_once(who: str, life: int) -> None:
+    """A curator that was started again has nobody attest anything."""
+    if who == CURATOR and life:
+        SignedReleases.step = lambda *_arguments: None
+
+
 def _keep_in_memory(which: Callable[[str], bool]) -> None:
     record, recall, part = Journal.record, Journal.recall, Journal.recall_part
     together = Journal.record_together
@@ -144,4 +151,5 @@ VARIANTS: dict[str, Callable[[str, int], None]] = {
     "charged-again": _charged_again,
     "party-keeps-reservations": _party_keeps_reservations,
     "curator-draws-anew": _curator_draws_anew,
+    "curator-asks-once": _curator_asks_once,
 }

@@ -97,7 +97,8 @@ def test_of_runs_that_have_ended_only_marks_are_there_and_nothing_is_open(tmp_pa
             of_curator, of_party = kept_for_ever()
             assert set(curator) <= of_curator
             for party in consortium.parties.values():
-                assert kinds(party.journal) == dict.fromkeys(("#asked", "#closed"), RUNS) | {"#ledger": 1, "#policy": 1}
+                marks = dict.fromkeys(("#asked", "#attested", "#closed"), RUNS)
+                assert kinds(party.journal) == marks | {"#ledger": 1, "#policy": 1}
                 assert set(kinds(party.journal)) <= of_party
                 assert len(charged(party.ledger)) == RUNS, "each run was charged once"
 

@@ -10,6 +10,7 @@ from typing import Self
 import pandas as pd
 
 from privity.common.release.release_folder import verify_release
+from privity.common.release.signature_verification import check_signatures
 from tests.harness.command import shown_commands, start
 from tests.harness.places import ROOT
 from tests.harness.tables import write_people
@@ -79,8 +80,11 @@ def write_rows(folder: Path, rows_in_all: int = ROWS) -> None:
 
 
 def check_release(folder: Path) -> None:
-    """A whole release over all rows is there, and every party has the manifest that the organiser sealed."""
+    """A whole release over all rows is there, signed by all, and every party has the manifest of the organiser."""
     verify_release(folder / "release")
+    signatures = check_signatures(folder / "release", folder / "organiser" / "organiser.pub")
+    assert signatures.problems == []
+    assert f"All {len(PARTIES)} parties and the curator agree." in signatures.lines
     assert len(pd.read_csv(folder / "release" / "synthetic.csv")) == ROWS
     assert {(folder / party / "manifest.json").read_bytes() for party in PARTIES} == {
         (folder / "organiser" / "manifest.json").read_bytes()

@@ -31,6 +31,7 @@ from privity.common.wire.codec import MalformedMessageError, decode_reply, decod
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.party import transcript
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
+from tests.harness.signed_releases import attest
 from tests.harness.steps import laplace_round
 from tests.hostile.mutations import Mutator
 from tests.hostile.tally import Tally, Timer
@@ -45,6 +46,9 @@ WORLDS: dict[str, dict[str, Any]] = {
     "independent": {"algorithm": "independent", "settings": {}, "secure_sum": PAILLIER},
 }
 """Together they ask for every kind of step."""
+
+ATTESTED = "run-5"
+"""A run that has ended, and of whose end nobody was told."""
 
 Answered = tuple[tuple[str, Step], tuple[str, bytes]]
 """A step with its party, and that party's answer."""
@@ -65,7 +69,7 @@ class World:
     """A consortium whose first run has spent everything that it may, so that any charge is one too much.
 
     None of its parties was told that a round is open: they keep what they could answer from. A second run is enrolled
-    in and not begun, a third one is closed.
+    in and not begun, a third one is closed. A fourth one has ended, and the first party has attested its release.
     """
 
     def __init__(self, folder: Path, name: str) -> None:
@@ -98,6 +102,14 @@ class World:
         self.steps += [(party, step) for party in self.consortium.parties for step in (draw, stopped)]
         self.replies: list[Answered] = list(zip(self.consortium.told, self.consortium.recorder.received, strict=True))
         self.consortium.tell = tell
+        self._attest(folder / "attested")
+
+    def _attest(self, release: Path) -> None:
+        """One party's statement is an honest answer; that of the others is still to be had."""
+        self.consortium.drive(release, ATTESTED, algorithm="one-way", secure_sum=MASKS, key_bits=None, close=False)
+        step = attest(release, ATTESTED)
+        self.steps += [(party, encode_step(step)) for party in self.consortium.parties]
+        self.replies.append((("party-1", step), ("party-1", self.consortium.deliver("party-1", encode_step(step)))))
 
     def _spend_the_rest(self) -> None:
         for name, party in self.consortium.parties.items():
@@ -190,7 +202,7 @@ class PartyTarget:
         """The service goes on: what was asked before is answered as it was."""
         for world in self.worlds:
             for (party, step), (_, answer) in world.replies:
-                if step.run == "run-1":
+                if step.run in ("run-1", ATTESTED):
                     assert world.consortium.deliver(party, encode_step(step)) == answer, step.key
 
     def charged(self) -> Fraction:

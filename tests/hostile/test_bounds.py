@@ -17,7 +17,9 @@ from privity.common.wire.codec import (
     LONGEST_NAME,
     MOST_BLOBS,
     MOST_INDICES,
+    MOST_LISTS,
     MOST_TABLES,
+    MOST_VALUES,
     MalformedMessageError,
     decode_reply,
     decode_step,
@@ -60,6 +62,8 @@ STEPS = {
     "handicaps of a draw": expected(handicaps=[0] * (SELECTION_CANDIDATES + 1)),
     "combiners": {"seal_block": pb.SealBlock(attempt=pb.Attempt(combiners=["a"] * (MOST_MEMBERS + 1)))},
     "blobs": {"combine_block": pb.CombineBlock(blobs=[pb.Blob()] * (MOST_BLOBS + 1))},
+    "lists of run.json": {"attest": pb.Attest(run_document=b"[" * (MOST_LISTS + 1))},
+    "values of privacy.json": {"attest": pb.Attest(privacy=b"," * (MOST_VALUES + 1))},
 }
 
 

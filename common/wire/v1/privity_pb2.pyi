@@ -79,7 +79,7 @@ class LimitsReply(_message.Message):
     def __init__(self, documents: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Step(_message.Message):
-    __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn", "opened", "select_table", "recode", "stopped")
+    __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn", "opened", "select_table", "recode", "stopped", "attest")
     RUN_FIELD_NUMBER: _ClassVar[int]
     ENROL_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -93,6 +93,7 @@ class Step(_message.Message):
     SELECT_TABLE_FIELD_NUMBER: _ClassVar[int]
     RECODE_FIELD_NUMBER: _ClassVar[int]
     STOPPED_FIELD_NUMBER: _ClassVar[int]
+    ATTEST_FIELD_NUMBER: _ClassVar[int]
     run: str
     enrol: Enrol
     begin: Begin
@@ -106,7 +107,8 @@ class Step(_message.Message):
     select_table: SelectTable
     recode: Recode
     stopped: Stopped
-    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., select_table: _Optional[_Union[SelectTable, _Mapping]] = ..., recode: _Optional[_Union[Recode, _Mapping]] = ..., stopped: _Optional[_Union[Stopped, _Mapping]] = ...) -> None: ...
+    attest: Attest
+    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., select_table: _Optional[_Union[SelectTable, _Mapping]] = ..., recode: _Optional[_Union[Recode, _Mapping]] = ..., stopped: _Optional[_Union[Stopped, _Mapping]] = ..., attest: _Optional[_Union[Attest, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
     __slots__ = ("spec", "submitter")
@@ -340,6 +342,14 @@ class Edges(_message.Message):
     edges: _containers.RepeatedScalarFieldContainer[str]
     def __init__(self, attribute: _Optional[int] = ..., edges: _Optional[_Iterable[str]] = ...) -> None: ...
 
+class Attest(_message.Message):
+    __slots__ = ("run_document", "privacy")
+    RUN_DOCUMENT_FIELD_NUMBER: _ClassVar[int]
+    PRIVACY_FIELD_NUMBER: _ClassVar[int]
+    run_document: bytes
+    privacy: bytes
+    def __init__(self, run_document: _Optional[bytes] = ..., privacy: _Optional[bytes] = ...) -> None: ...
+
 class Close(_message.Message):
     __slots__ = ("state", "since", "why")
     STATE_FIELD_NUMBER: _ClassVar[int]
@@ -357,7 +367,7 @@ class Stopped(_message.Message):
     def __init__(self, since: _Optional[str] = ...) -> None: ...
 
 class Reply(_message.Message):
-    __slots__ = ("run", "key", "enrolled", "done", "sealed", "sum", "choice", "refusal", "learned", "pending")
+    __slots__ = ("run", "key", "enrolled", "done", "sealed", "sum", "choice", "refusal", "learned", "pending", "attested")
     RUN_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     ENROLLED_FIELD_NUMBER: _ClassVar[int]
@@ -368,6 +378,7 @@ class Reply(_message.Message):
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
     LEARNED_FIELD_NUMBER: _ClassVar[int]
     PENDING_FIELD_NUMBER: _ClassVar[int]
+    ATTESTED_FIELD_NUMBER: _ClassVar[int]
     run: str
     key: str
     enrolled: Enrolled
@@ -378,7 +389,8 @@ class Reply(_message.Message):
     refusal: Refusal
     learned: Learned
     pending: Pending
-    def __init__(self, run: _Optional[str] = ..., key: _Optional[str] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., sealed: _Optional[_Union[Blob, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., choice: _Optional[_Union[Choice, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., learned: _Optional[_Union[Learned, _Mapping]] = ..., pending: _Optional[_Union[Pending, _Mapping]] = ...) -> None: ...
+    attested: Attested
+    def __init__(self, run: _Optional[str] = ..., key: _Optional[str] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., sealed: _Optional[_Union[Blob, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., choice: _Optional[_Union[Choice, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., learned: _Optional[_Union[Learned, _Mapping]] = ..., pending: _Optional[_Union[Pending, _Mapping]] = ..., attested: _Optional[_Union[Attested, _Mapping]] = ...) -> None: ...
 
 class Enrolled(_message.Message):
     __slots__ = ("enrolment",)
@@ -415,6 +427,12 @@ class Pending(_message.Message):
     reason: str
     since: str
     def __init__(self, reason: _Optional[str] = ..., since: _Optional[str] = ...) -> None: ...
+
+class Attested(_message.Message):
+    __slots__ = ("attestation",)
+    ATTESTATION_FIELD_NUMBER: _ClassVar[int]
+    attestation: bytes
+    def __init__(self, attestation: _Optional[bytes] = ...) -> None: ...
 
 class Refusal(_message.Message):
     __slots__ = ("code", "message", "remedy")

@@ -92,6 +92,7 @@ STEP = st.one_of(
     st.builds(steps.SelectTable, RUN, TEXT, TEXT, EXPECTED, SELECTING),
     st.builds(steps.Learn, RUN, TEXT, TEXT, TEXT, DOCUMENT, st.builds(PureDP, EPSILON, st.just(RELATION))),
     st.builds(steps.Recode, RUN, TEXT, st.lists(st.tuples(UINT32, EDGES), max_size=3).map(tuple)),
+    st.builds(steps.Attest, RUN, st.binary(max_size=50), st.binary(max_size=50)),
     st.builds(steps.Close, RUN, TEXT, TIME),
     st.builds(steps.Stopped, RUN, TIME),
 )
@@ -102,6 +103,7 @@ REPLY = st.one_of(
     st.builds(steps.Sum, st.binary(max_size=200)),
     st.builds(steps.Choice, UINT32),
     st.builds(steps.Learned, DOCUMENT),
+    st.builds(steps.Attested, DOCUMENT),
     st.builds(steps.Refusal, TEXT, TEXT, TEXT),
     st.builds(steps.Pending, TEXT, TIME),
 )

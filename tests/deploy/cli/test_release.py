@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import shutil
@@ -15,13 +16,17 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from privity import load_model
+from privity import Release, load_model
+from privity.common.crypto.identity import Identity
 from privity.common.errors import PrivityError
 from privity.common.exit_codes import Exit, exit_code
+from privity.common.release.attestations import Published, signed_by_party, write_attestations
 from privity.common.release.release_contents import RELEASE_FILES
+from privity.common.storage.canonical_json import b64
 from privity.deploy.cli.main import app
 from tests.harness.command import privity as in_a_process
 from tests.harness.ledgers import declared
+from tests.harness.signed_releases import signed_release
 from tests.harness.tables import FIELDS, people
 
 RULES = ["age >= 30 or not smoker", "score > 0 or cost < 100", "missing(area) or score < 3"]
@@ -205,6 +210,45 @@ def test_a_whole_release_is_verified_in_plain_words(release):
     assert f"{len(RELEASE_FILES) - 1} files are there" in done.stdout
     assert "1500 rows, as many as run.json says" in done.stdout
     assert "3 of 3 row constraints are enforced" in done.stdout
+
+
+def test_a_release_of_one_owner_is_not_signed_and_verify_says_so(release, tmp_path):
+    alone = "not signed: one owner alone published it, and there is no manifest"
+    done = privity("verify", release)
+    assert done.returncode == Exit.DONE
+    assert alone in done.stdout
+    (tmp_path / "organiser.pub").write_text(b64(Identity.generate().public().signing))
+    done = privity("verify", release, "--root", tmp_path / "organiser.pub")
+    assert done.returncode == Exit.INPUT
+    assert "attestations.json: [not-signed]" in done.stderr
+    assert alone in done.stderr
+    for root, said in (("nowhere.pub", "file-missing"), (release / "run.json", "not an organiser's public key")):
+        done = privity("verify", release, "--root", tmp_path / root)
+        assert done.returncode == Exit.INPUT
+        assert said in done.stderr
+
+
+def test_verify_says_who_attests_what_and_names_who_signed_another_digest(tmp_path):
+    signed = signed_release(tmp_path)
+    done = privity("verify", signed.folder, "--root", signed.root)
+    assert done.returncode == Exit.DONE, done.stderr
+    assert "party-2: attests this run, plan and digest, and that its ledger was charged as" in done.stdout
+    assert "All 3 parties and the curator agree." in done.stdout
+    assert "Nobody attests that the curator computed the table honestly" in done.stdout
+    assert "Signed by the curator and 3 of 3 parties." in privity("verify", signed.folder).stdout
+    assert Release(signed.folder).verify(root=signed.root)[-2] == "All 3 parties and the curator agree."
+    document = json.loads((signed.folder / "attestations.json").read_text())
+    own = (signed.folder / "run.json").read_bytes()
+    published = dataclasses.replace(Published.of(own, json.loads(own)), digest="0" * 64)
+    party = signed.consortium.parties["party-2"]
+    charges = document["parties"][1]["statement"]["charges"]
+    document["parties"][1] = signed_by_party(published, signed.consortium.manifest, "party-2", charges, party.identity)
+    write_attestations(signed.folder, document)
+    done = privity("verify", signed.folder, "--root", signed.root)
+    assert done.returncode == Exit.INPUT
+    assert "party-1: attests this run" in done.stdout
+    assert "2 of 3 parties agree with" in done.stdout
+    assert "parties[1]: [other-digest] party-2 signed another digest than that of this release" in done.stderr
 
 
 def test_every_command_that_reads_a_release_names_all_missing_and_altered_files(release, tmp_path):

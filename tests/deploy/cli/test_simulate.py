@@ -19,6 +19,7 @@ from privity.common.exit_codes import Exit
 from privity.common.formats import require
 from privity.common.release.release_contents import RELEASE_FILES
 from privity.common.release.release_folder import WRITTEN_AT
+from privity.common.release.release_verification import check_release
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 from privity.common.synthesis.models.load_model import load_model
 from privity.deploy.cli.main import app
@@ -91,6 +92,7 @@ def test_masks_take_the_sums_where_they_are_asked_for(tmp_path: Path) -> None:
 
 def test_the_release_has_every_file_in_its_format(release: Path) -> None:
     assert sorted(path.name for path in release.iterdir()) == sorted(RELEASE_FILES)
+    assert "not signed: a simulation's keys all lay on one machine" in check_release(release)[-1]
     for name in ("model", "marginals", "privacy", "run"):
         require(json.loads((release / f"{name}.json").read_text()), name, name)
 

@@ -12,7 +12,7 @@ import pytest
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.exit_codes import Exit
-from privity.common.release.release_contents import PRIVACY, RELEASE_FILES
+from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RELEASE_FILES
 from privity.common.release.release_folder import verify_release
 from privity.curator.run_state_machine import COMPLETED
 from privity.deploy.operator.curator_link import PartyClient
@@ -151,7 +151,7 @@ def test_a_fetch_that_was_cut_leaves_nothing_and_can_be_repeated(tmp_path: Path)
             assert json.loads(said)["error"] == "connection-failed"
             assert list(out.parent.iterdir()) == []
             code, fetched, _ = await command("fetch", RUN, "--out", out)
-            assert (code, fetched["files"]) == (Exit.DONE, sorted(RELEASE_FILES))
+            assert (code, fetched["files"]) == (Exit.DONE, sorted([*RELEASE_FILES, ATTESTATIONS]))
             for file in RELEASE_FILES:
                 assert (out / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()
 
