@@ -32,6 +32,7 @@ NAME, PAIRED, VALUE = 16, 14, 17
 """Letters of an attribute's name, of one of two, and of a value."""
 
 STRONGEST = 10
+SIGNED = "Who signed it, and whether all agree: privity verify RELEASE --root organiser.pub"
 
 
 def show_command(release: Annotated[Path, typer.Argument(help="folder of a release")]) -> None:
@@ -103,6 +104,7 @@ def _publication(whole: Overview) -> list[str]:
         *_part("Published by"),
         *_listed(f"{party['name']}, {party['rows']:,} rows" for party in release.privacy["parties"]),
         *_wrapped(f"in run {release.run['run']}, by the algorithm {release.run['algorithm']}"),
+        *(_wrapped(SIGNED) if len(release.privacy["parties"]) > 1 else ()),
         *_part("Files"),
         *_wrapped(", ".join(files)),
     ]
