@@ -92,7 +92,7 @@ def explained(filed: Filed, settings: PartyConfig, opened: Callable[[], tuple[Po
     if filed.spec.manifest_digest == manifest.digest:
         named = f"serial {manifest.serial}, which names the schema with SHA-256 {manifest.schema_digest}"
         found = sections(filed.spec, settings.name, load_schema(settings.schema), policy, everywhere)
-        found[0].lines.append(f"It is under the manifest of {named}.")
+        found[0].technical.append(f"It is under the manifest of {named}.")
     else:
         earlier = "It was asked for under an earlier manifest: what follows is by the schema and the policy of now."
         found = [Section("Under which manifest", [earlier])]
@@ -160,7 +160,10 @@ def _in_short(spec: RunSpec, asked_for: list[Leaving]) -> Iterator[str]:
         each != OWN_MODEL and Scores.in_words not in each and Tables.in_words not in each for each in mechanisms
     )
     yield "No row leaves this party."
-    yield "How many rows it holds becomes known to the curator and all members, and is published."
+    yield (
+        "How many rows it holds, and how many one person has at most, becomes known to the curator and all members, and"
+        " is published."
+    )
     if summed:
         yield "Sums over the parties are revealed with noise in them, and are published."
     if any(leaving.running_sums for leaving in summed):

@@ -147,6 +147,7 @@ class _Decisions:
 
     def overview(self) -> flask.Response:
         files, filed = self._files, self._files.approvals.filed()[::-1]
+        waiting = [one for one in filed if one.waits]
         policy, fault = self._policy()
         ledger = None if policy is None else files.ledger(policy)
         obeyed = policy_obeyed(files.journal)
@@ -156,7 +157,8 @@ class _Decisions:
             at_work=is_at_work(files.config.state),
             obeyed=obeyed,
             fault=fault or (obeyed.fault if obeyed else ""),
-            waiting=[one for one in filed if one.waits],
+            waiting=waiting,
+            count_waiting=len(waiting),
             under_way=[self._standing(one, ledger) for one in filed if under_way(one)],
             latest=[self._standing(one, ledger) for one in filed if not (one.waits or under_way(one))][:5],
             last_look=files.last_look,

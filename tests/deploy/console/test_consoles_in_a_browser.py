@@ -165,7 +165,8 @@ def test_owners_read_reject_approve_and_fetch_without_a_shell(owners: Owners) ->
     # What waits comes to the page by itself.
     owners.sees("winter", "It would cost epsilon 0.1 of the 1 that are left")
     owners.goes("Read what winter asks for, and decide")
-    owners.sees("This run would take 0.1 of the 1 that are left of 1.", "What leaves this party", "If you say nothing")
+    owners.sees("This run would take 0.1 of the 1 that are left of 1.", "factor of at most 1.11;")
+    owners.sees("Exactly: what leaves this party", "If you say nothing")
     owners.tabs_to("Reason, if you like")
     owners.presses(*"not before the board has met")
     owners.goes("Reject winter")

@@ -44,6 +44,7 @@ def test_what_waits_is_on_the_first_page_with_what_it_costs(owner: Visitor, aske
     assert "Nothing waits for your approval." in owner.get("/").text
     asked("spring")
     page = owner.get("/").text
+    assert page.startswith("(1) Overview")
     assert "It would cost epsilon 0.2 of the 1 that are left" in page
     assert re.search(r"waits since \d+ \w+ 2\d{3}, \d\d:\d\d UTC", page)
     assert "not at work" in page
@@ -57,13 +58,13 @@ def test_a_run_is_read_and_approved(owner: Visitor, asked: Callable[..., RunSpec
     page = owner.get("/runs/spring").text
     for words in (
         "This run would take 0.2 of the 1 that are left of 1.",
-        "What leaves this party",
+        "Exactly: what leaves this party",
         "No outcome becomes more than 1.23 times as likely",
         "If you say nothing, nothing happens",
         "It is about 5 attributes",
         "factor of at most 1.23; all runs within the total together by at most 2.72.",
         "No purpose is given with a run: ask the operator.",
-        "How many rows it holds becomes known to the curator and all members, and is published.",
+        "How many rows it holds, and how many one person has at most, becomes known to the curator and all members,",
         "Sums over the parties are revealed with noise in them, and are published.",
         "The curator also sees some choices made from your rows alone, under noise.",
         "DP-SUBN: a Bayesian network",
