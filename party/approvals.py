@@ -68,6 +68,7 @@ class Filed:
         end: how the run ended, when and why, by the curator; empty if that was not kept.
         rejection: why the owner rejected it, if a reason was given.
         attested: digest of the release that this party attests; unattested: why it refused to.
+        approved_at, rejected_at: in UTC; empty if it was not.
     """
 
     spec: RunSpec
@@ -84,6 +85,8 @@ class Filed:
     submitter: str = ""
     attested: str = ""
     unattested: str = ""
+    approved_at: str = ""
+    rejected_at: str = ""
 
     @property
     def pending(self) -> bool:
@@ -248,7 +251,7 @@ class Approvals:
             PrivityError: rejected-by-owner.
         """
         if self._is_marked("refused", run):
-            reason = self._rejection(run)
+            reason = self._said("refused", run).get("reason", "")
             raise PrivityError(Catalogue.REJECTED_BY_OWNER, party=party, reason=reason and f": {reason}")
 
     def note_stopped(self, run: str, since: str) -> None:
@@ -323,21 +326,25 @@ class Approvals:
         closed = self._journal.content(closed_key(run))
         # What earlier versions kept of a closed run is empty.
         end = withdrawn or (parse(closed) if closed else {})
+        approved = self._journal.digest(f"#approved/{run}") == spec.digest
+        rejection = self._said("refused", run)
         return Filed(
             spec=spec,
             asked_at=asked_at,
             shown=self._journal.digest(f"#shown/{run}") == spec.digest,
-            approved=self._journal.digest(f"#approved/{run}") == spec.digest,
+            approved=approved,
             rejected=self._is_marked("refused", run),
             enrolled=bool(self._journal.keys(f"{run}/")),
             closed=closed is not None or withdrawn is not None,
             stopped=(self._journal.content(f"#stopped/{run}") or b"").decode(),
             end=(end.get("state", ""), end.get("since", ""), end.get("why", "")),
             denied=self._denial(run),
-            rejection=self._rejection(run),
+            rejection=rejection.get("reason", ""),
             submitter=submitter,
             attested=self._attested(run),
             unattested=self._unattested(run),
+            approved_at=self._said("approved", run).get("at", "") if approved else "",
+            rejected_at=rejection.get("at", ""),
         )
 
     def progress(self, run: str) -> Progress | None:
@@ -401,10 +408,10 @@ class Approvals:
             said = {"at": utc_now(), "reason": cut(" ".join(reason.split()), LONGEST_REJECTION)}
             self._journal.record(f"#refused/{run}", "", json.dumps(said).encode())
 
-    def _rejection(self, run: str) -> str:
-        """Why the owner rejected it, if a reason was given."""
-        stored = self._journal.content(f"#refused/{run}")
-        return str(json.loads(stored).get("reason", "")) if stored else ""
+    def _said(self, word: str, run: str) -> dict[str, str]:
+        """What the owner's word on it says: when, and of a rejection why."""
+        stored = self._journal.content(f"#{word}/{run}")
+        return dict(json.loads(stored)) if stored else {}
 
     def _is_marked(self, word: str, run: str) -> bool:
         return self._journal.content(f"#{word}/{run}") is not None

@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import product
 
@@ -36,11 +37,18 @@ PUBLISHED = (
     " gives them."
 )
 
+LEAVES = "What leaves this party"
+"""Heading of the section that an owner must not miss."""
+
 LONGEST_OPERATOR = 100
 """Characters of an operator's name that are shown."""
 
 LARGEST_TOLD = 20
 """Epsilon above which e^epsilon is no number that says anything."""
+
+
+_ABOVE = re.compile(r"(epsilon|delta) ([^ ,]+)(, [^ ]+ for a person with several rows)?,? is above ([^ ]+) a run")
+_TOO_LITTLE_LEFT = re.compile(r"[^ ]+: asked (.+?), ([^ ]+) left of (.+) for population .*")
 
 
 @dataclass(frozen=True)
@@ -58,10 +66,15 @@ class Leaving:
 
 @dataclass(frozen=True)
 class Section:
-    """What an owner is told under one heading; a line that begins with "- " is one of a list."""
+    """What an owner is told under one heading; a line that begins with "- " is one of a list.
+
+    Attributes:
+        technical: the same exactly, for whoever wants it.
+    """
 
     heading: str
     lines: list[str]
+    technical: list[str] = field(default_factory=list)
 
 
 def explained(filed: Filed, settings: PartyConfig, opened: Callable[[], tuple[Policy, Ledger]]) -> list[Section]:
@@ -72,14 +85,14 @@ def explained(filed: Filed, settings: PartyConfig, opened: Callable[[], tuple[Po
     """
     if filed.denied is not None and not filed.enrolled and not filed.closed:
         # What a run that is refused would take may be nothing that can be said: of no algorithm, of no attribute.
-        return [Section("Why it was refused", [f"- {reason}" for reason in filed.denied.reasons])]
+        return [Section("Why it was refused", [f"- {as_sentence(one)}" for one in filed.denied.reasons])]
     manifest = ManifestFile(settings.manifest, settings.organiser_key).current()
     policy, ledger = opened()
     everywhere = manifest.parties_per_person
     if filed.spec.manifest_digest == manifest.digest:
         named = f"serial {manifest.serial}, which names the schema with SHA-256 {manifest.schema_digest}"
         found = sections(filed.spec, settings.name, load_schema(settings.schema), policy, everywhere)
-        found[0].lines.append(f"It is under the manifest of {named}.")
+        found[0].technical.append(f"It is under the manifest of {named}.")
     else:
         earlier = "It was asked for under an earlier manifest: what follows is by the schema and the policy of now."
         found = [Section("Under which manifest", [earlier])]
@@ -87,11 +100,12 @@ def explained(filed: Filed, settings: PartyConfig, opened: Callable[[], tuple[Po
         with contextlib.suppress(PrivityError, KeyError):
             found += sections(filed.spec, settings.name, load_schema(settings.schema), policy, everywhere)
     if filed.denied is not None:
-        reasons = [f"It was {filed.state}: {reason}." for reason in filed.denied.reasons]
-        found.insert(0, Section("Why it was refused", reasons))
+        found.insert(0, Section("Why it was refused", [f"- {as_sentence(one)}" for one in filed.denied.reasons]))
     if attested := list(_attested(filed, settings.name)):
         found.append(Section("What this party attests", attested))
-    return [*found, Section("What is left", [budget_in_words(filed.spec, policy, ledger, everywhere - 1)])]
+    if filed.pending:
+        found.append(Section("What is left", [budget_in_words(filed.spec, policy, ledger, everywhere - 1)]))
+    return found
 
 
 def asked_by(filed: Filed, settings: PartyConfig) -> str:
@@ -121,14 +135,16 @@ def in_words(found: Iterable[Section]) -> Iterator[str]:
     for section in found:
         yield f"{section.heading}:"
         yield from section.lines
+        yield from section.technical
 
 
 def sections(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_per_person: int) -> list[Section]:
     """What the run is, what will leave this party, what that costs, what is published, and what the policy says."""
     refused = policy.refusals(spec, party, here=policy.population.rows_per_person, elsewhere=parties_per_person - 1)
+    leaving = _leaving(spec, schema)
     found = [
         Section("What it is", list(_asked(spec, schema))),
-        Section("What leaves this party", list(_left(spec, schema))),
+        Section(LEAVES, list(_in_short(spec, leaving)), list(_left(spec, leaving))),
         Section("What it costs", list(_price(spec, policy, parties_per_person - 1))),
         Section("What is published", [PUBLISHED]),
     ]
@@ -143,14 +159,45 @@ def _asked(spec: RunSpec, schema: Schema) -> Iterator[str]:
     names = schema.over(spec.attributes).names
     settings = f" with the settings {json.dumps(spec.settings, default=str)}" if spec.settings else ""
     yield f"{spec.algorithm}{settings} over {len(spec.members)} parties: {', '.join(spec.members)}."
+    yield ALGORITHMS[spec.algorithm].title
     yield f"It is about {len(names)} attributes: {', '.join(names)}."
     if found := [attribute.name for attribute in schema.over(spec.attributes).attributes if attribute.discover]:
         yield f"Domains that it discovers: those of {', '.join(found)}."
 
 
-def _left(spec: RunSpec, schema: Schema) -> Iterator[str]:
+def _in_short(spec: RunSpec, asked_for: list[Leaving]) -> Iterator[str]:
+    """All that others learn, without technical words."""
+    mechanisms = [leaving.cost.mechanism for leaving in asked_for]
+    scored = any(Scores.in_words in each for each in mechanisms)
+    summed = [leaving for leaving in asked_for if Tables.in_words in leaving.cost.mechanism]
+    chosen = any(
+        each != OWN_MODEL and Scores.in_words not in each and Tables.in_words not in each for each in mechanisms
+    )
+    yield "No row leaves this party."
+    yield (
+        "How many rows it holds, and how many one person has at most, becomes known to the curator and all members, and"
+        " is published."
+    )
+    if summed:
+        yield "Sums over the parties are revealed with noise in them, and are published."
+    if any(leaving.running_sums for leaving in summed):
+        yield "Some are sums over the first parties only: the first party's own counts, too, are seen under noise."
+    if OWN_MODEL in mechanisms:
+        yield "The curator sees a model of your rows alone, which is made here under noise; it is published."
+    if chosen:
+        yield "The curator also sees some choices made from your rows alone, under noise."
+    if scored:
+        yield "How far the synthetic table is from all the rows is summed over the parties, and published with noise."
+    yield "A synthetic table is published, and the model that it is drawn from."
+    yield (
+        "The curator may choose which counts are taken; it can never spend more than"
+        f" {_loss(spec.epsilon, spec.delta)} for each row, or use other columns."
+    )
+
+
+def _left(spec: RunSpec, asked_for: list[Leaving]) -> Iterator[str]:
     yield "- the number of its rows, and how many one person has at most: to all members, and published."
-    for leaving in _leaving(spec, schema):
+    for leaving in asked_for:
         cost = leaving.cost
         price = f"rho {_about(cost.loss.rho)}" if isinstance(cost.loss, ZCDP) else _loss(*_epsilon_delta(cost.loss))
         yield f"- {_in_a_phrase(leaving, spec)} ({cost.phase}: up to {price})"
@@ -278,6 +325,37 @@ def _price(spec: RunSpec, policy: Policy, rows_elsewhere: int) -> Iterator[str]:
         f"No outcome becomes more than {_factor(person)} times as likely (e to the power of this epsilon){but}, whether"
         " that person's rows were used as they are or replaced by others."
     )
+
+
+def most_of_a_person(spec: RunSpec, policy: Policy, rows_elsewhere: int) -> Fraction:
+    """The most epsilon that the run may cost one person here, whatever rows that person has elsewhere."""
+    return policy.epsilon_per_run if rows_elsewhere else policy.cost_of_a_person(spec, rows_elsewhere).epsilon
+
+
+def yardstick(spec: RunSpec, policy: Policy, rows_elsewhere: int) -> str:
+    """What epsilon and delta mean for one person: of this run, and of all runs within the total."""
+    people = policy.population
+    delta = policy.cost_of_a_person(spec, rows_elsewhere).delta
+    return (
+        "Whatever is published, one person's rows in it change the odds of what anyone can conclude about that person"
+        f" by a factor of at most {_factor(most_of_a_person(spec, policy, rows_elsewhere))}{_but(delta)}; all runs"
+        f" within the total together by at most {_factor(people.total_epsilon)}{_but(people.total_delta)}."
+    )
+
+
+def _but(delta: Fraction) -> str:
+    return f" (but for a chance of 1 in {math.floor(1 / delta):,} besides)" if delta else ""
+
+
+def as_sentence(reason: str) -> str:
+    """Why a run was refused, to its owner."""
+    if found := _ABOVE.fullmatch(reason):
+        word, asked, several, most = found.groups()
+        return f"It asked for {word} {asked}{several or ''}. You allow at most {most} a run."
+    if found := _TOO_LITTLE_LEFT.fullmatch(reason):
+        asked, left, total = found.groups()
+        return f"It asked for {asked}. Only {left} was left of {total}."
+    return f"{reason[:1].upper()}{reason[1:]}{'' if reason.endswith('.') else '.'}"
 
 
 def budget_in_words(spec: RunSpec, policy: Policy, ledger: Ledger, rows_elsewhere: int) -> str:

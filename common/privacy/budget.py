@@ -55,8 +55,8 @@ def parse_epsilon(value: Number, option: str = "epsilon") -> Fraction:
     Raises:
         PrivityError: bad-option: no number, or not within SMALLEST_EPSILON and LARGEST_EPSILON.
     """
-    hint = "Give a decimal such as 1.0 or a fraction such as 1/3."
     value = value.strip() if isinstance(value, str) else value
+    hint = _with_a_point(value) or "Give a decimal such as 1.0 or a fraction such as 1/3."
     try:
         number = exact_number(value)
     except ValueError:
@@ -81,6 +81,12 @@ def readable(number: Fraction) -> str:
     return re.sub(r"e([+-])0+", r"e\1", f"{float(number):.6g}")
 
 
+def _with_a_point(value: Number) -> str:
+    """What to write in the place of a decimal with a comma; empty of any other text."""
+    text = str(value).strip().replace(",", ".", 1)
+    return f"Write {text} with a point." if text != str(value).strip() and _NUMBER.fullmatch(text) else ""
+
+
 def parse_delta(value: Number, option: str = "delta") -> Fraction:
     """An exact delta, 0 or from SMALLEST_DELTA to LARGEST_DELTA, such as ``0``, ``"1e-9"`` or ``"1/1073741824"``.
 
@@ -93,7 +99,8 @@ def parse_delta(value: Number, option: str = "delta") -> Fraction:
         delta = Fraction(1)
     if delta > LARGEST_DELTA:
         reason = f"{shorten(str(value))} is not a number from 0 to {float(LARGEST_DELTA)}"
-        raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint="Write for instance 0 or 1e-9.")
+        hint = _with_a_point(value) or "Write for instance 0 or 1e-9."
+        raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
     if 0 < delta < SMALLEST_DELTA:
         reason = f"{shorten(str(value))} is below {readable(SMALLEST_DELTA)}"
         raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint="Write for instance 0 or 1e-9.")

@@ -288,7 +288,8 @@ class Entry:
             case Kind.POPULATION:
                 people = Population.of_terms("people", terms)
                 texts = f"epsilon {readable(people.total_epsilon)}, delta {readable(people.total_delta)}"
-                return f"total: {texts}, {people.rows_per_person} rows a person"
+                rows = "1 row" if people.rows_per_person == 1 else f"{people.rows_per_person} rows"
+                return f"total: {texts}, {rows} a person"
             case Kind.ADJUSTMENT:
                 return f"adjustment: {terms['reason']}"
             case Kind.MERGE:

@@ -14,6 +14,7 @@ async function lookAgain() {
   } catch {
     return; // the console was ended: what is shown stays
   }
+  document.title = page.title;
   for (const part of parts) {
     const fresh = page.getElementById(part.id);
     // Whoever is at work in a part keeps it.

@@ -81,17 +81,18 @@ class LocalSite:
         title: of every page.
         places: what the menu names: (endpoint, words).
         log: takes a line for every change that is made.
+        again: the command that starts this console.
 
     Attributes:
         app: where pages are registered, as in any program of flask.
         uploads: endpoints of forms with a file.
     """
 
-    def __init__(self, title: str, places: list[tuple[str, str]], log: AuditLog) -> None:
+    def __init__(self, title: str, places: list[tuple[str, str]], log: AuditLog, again: str = "") -> None:
         self.app = flask.Flask("privity-console", static_folder=None)
         self.app.config["MAX_CONTENT_LENGTH"] = LARGEST_FORM
         self.app.url_map.merge_slashes = False  # an address that is none leads nowhere else
-        self._title, self._places, self.log = title, places, log
+        self._title, self._places, self.log, self._again = title, places, log, again
         self.uploads = set[str]()
         self._path = f"/{secrets.token_urlsafe(16)}"
         self._link: str | None = secrets.token_urlsafe(32)
@@ -208,7 +209,9 @@ class LocalSite:
         self._session = None
         self.log.add("closed the console")
         self._over.set()
-        return self._nothing(200, "The console is closed. You may close this window, too.", heading="Good-bye")
+        words = "The console is closed. You may close this window, too. A node at work goes on working without it."
+        back = f" To come back, start the console again: {self._again}" if self._again else ""
+        return self._nothing(200, words + back, heading="Good-bye")
 
     def _nothing(self, status: int, words: str, heading: str = "No entry") -> flask.Response:
         """A page without anything of the node."""
@@ -253,13 +256,13 @@ def changed(endpoint: str, said: str = "", **values: Any) -> flask.Response:
 
 
 SAID = {
-    "approved": "Approved. The node goes on by itself.",
+    "approved": "Approved. You need do nothing more.",
     "rejected": "Rejected. Nothing more of this run leaves this party.",
     "policy": "The policy is written, and the node obeys it from now on.",
     "total": "The total is changed, by a line of the ledger.",
     "returned": "What the run had reserved is returned, by a line of the ledger.",
     "renewed": "New keys are made. Send the answer to the organiser.",
-    "fetched": "The release is here, and was checked.",
+    "fetched": "The release is here. Its files are intact.",
     "submitted": "Submitted.",
     "stopped": "Stopped. What was charged stays charged.",
     "discarded": "Discarded for good. What was charged stays charged.",

@@ -69,7 +69,8 @@ def operator_site(file: Path) -> LocalSite:
         raise PrivityError(Catalogue.FILE_MISSING, file=certificate)
     name = name_in(certificate.read_bytes())
     folder = file.absolute().parent
-    site = LocalSite(f"{name}, operator – Privity", PLACES, AuditLog(folder / STATE))
+    again = f"privity operator console --config {file} --open"
+    site = LocalSite(f"{name}, operator – Privity", PLACES, AuditLog(folder / STATE), again)
     _Runs(file, folder / RELEASES, site)
     _NewRun(file, site)
     site.app.add_url_rule(

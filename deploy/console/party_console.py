@@ -29,13 +29,15 @@ from privity.common.privacy.ledger_folder import default_ledger
 from privity.common.release.release_contents import RELEASE_FILES, REPORT
 from privity.common.release.release_folder import is_release
 from privity.common.storage.journal import Journal
+from privity.common.text.utc_times import utc_now
 from privity.deploy.console.audit_log import AuditLog
 from privity.deploy.console.budget_pages import BudgetPages, OpenLedgers, budget_of
 from privity.deploy.console.local_site import LocalSite, changed
 from privity.deploy.console.policy_pages import PolicyPages
-from privity.deploy.console.release_files import RELEASES, release_file
+from privity.deploy.console.release_files import MEANINGS, RELEASES, release_file
 from privity.deploy.console.run_list import RunLine, run_list
-from privity.deploy.consortium.doctor_checks import Check, examine_party
+from privity.deploy.console.run_standing import COMPLETED, standing, under_way
+from privity.deploy.consortium.doctor_checks import Check, Verdict, examine_party
 from privity.deploy.operator.curator_link import PartyClient
 from privity.party import joining, run_notice
 from privity.party.approvals import Approvals, Filed
@@ -50,10 +52,17 @@ PLACES = [
     ("ledger", "Ledger"),
     ("policy", "Policy"),
     ("releases", "Releases"),
-    ("node", "Node and keys"),
+    ("node", "Is all well? Keys"),
     ("log", "Changes"),
 ]
-COMPLETED = "COMPLETED"
+
+CAUSES = {
+    "private files": "Other people on this computer can open private files of this node.",
+    "write access": "Other people on this computer can change files of this node.",
+    "owners": "Some files of this node belong to another account of this computer.",
+    "rows": "Other people on this computer can open or change the file with your rows.",
+}
+"""What is wrong, by the doctor's check of which the remedy is a command."""
 
 
 @dataclass
@@ -62,6 +71,9 @@ class OwnerFiles:
 
     Args:
         file: party.toml.
+
+    Attributes:
+        last_look: when this console last looked whether all is well, and how much was found.
     """
 
     file: Path
@@ -75,6 +87,7 @@ class OwnerFiles:
         self.approvals = Approvals(self.journal)
         self.releases = self.file.absolute().parent / RELEASES
         self.books = OpenLedgers()
+        self.last_look: tuple[str, int] | None = None
 
     def policy(self, file: Path | None = None, known: Sequence[str] | None = None) -> Policy:
         """As the node would read it now.
@@ -110,7 +123,8 @@ def party_site(file: Path) -> LocalSite:
         PrivityError, ProblemsFound: as ``load_config``; out-of-order: the node was never started.
     """
     files = OwnerFiles(file)
-    site = LocalSite(f"{files.config.name} – Privity", PLACES, AuditLog(files.config.state))
+    again = f"privity party console --config {file} --open"
+    site = LocalSite(f"{files.config.name} – Privity", PLACES, AuditLog(files.config.state), again)
     _Decisions(files, site)
     _Node(files, site)
     PolicyPages(files, site)
@@ -133,6 +147,7 @@ class _Decisions:
 
     def overview(self) -> flask.Response:
         files, filed = self._files, self._files.approvals.filed()[::-1]
+        waiting = [one for one in filed if one.waits]
         policy, fault = self._policy()
         ledger = None if policy is None else files.ledger(policy)
         obeyed = policy_obeyed(files.journal)
@@ -142,9 +157,11 @@ class _Decisions:
             at_work=is_at_work(files.config.state),
             obeyed=obeyed,
             fault=fault or (obeyed.fault if obeyed else ""),
-            waiting=[one for one in filed if one.waits],
-            under_way=[self._standing(one, ledger) for one in filed if _under_way(one)],
-            latest=[self._standing(one, ledger) for one in filed if not one.waits][:5],
+            waiting=waiting,
+            count_waiting=len(waiting),
+            under_way=[self._standing(one, ledger) for one in filed if under_way(one)],
+            latest=[self._standing(one, ledger) for one in filed if not (one.waits or under_way(one))][:5],
+            last_look=files.last_look,
             population=None if policy is None else policy.population,
             budget=None if ledger is None else budget_of(ledger),
             readable=readable,
@@ -159,19 +176,24 @@ class _Decisions:
         files = self._files
         filed = files.approvals.of(run)
         policy, fault = self._policy()
-        budget = None
+        budget, means = None, ""
         if policy is not None and filed.waits:
-            elsewhere = ManifestFile(files.config.manifest, files.config.organiser_key).current().parties_per_person - 1
+            elsewhere = self._elsewhere()
             budget = budget_of(files.ledger(policy), policy.cost_of_a_person(filed.spec, elsewhere).epsilon)
+            means = run_notice.yardstick(filed.spec, policy, elsewhere)
+        progress = files.approvals.progress(run)
         charged = Fraction(0) if policy is None else files.ledger(policy).spent(run)
         answer = self._site.page(
             "run.html.j2",
             place="runs",
             filed=filed,
-            stands=filed.in_words(files.config.name),
+            stands=standing(filed, progress)[1],
+            means=means,
             asked_by=run_notice.asked_by(filed, files.config),
-            progress=files.approvals.progress(run) if _under_way(filed) else None,
+            progress=progress if under_way(filed) else None,
+            may_reject=under_way(filed),
             failed=filed.closed and filed.end[0] not in ("", COMPLETED),
+            leaves=run_notice.LEAVES,
             sections=[] if fault else run_notice.explained(filed, files.config, files.opened),
             fault=fault,
             budget=budget,
@@ -191,6 +213,10 @@ class _Decisions:
                 Catalogue.BAD_OPTION, option="run", reason=f"{run} changed since it was shown; nothing was approved",
                 hint="Read what it asks for now.",
             )  # fmt: skip
+        if "sure" not in flask.request.form:
+            policy, _ = self._policy()
+            most = None if policy is None else run_notice.most_of_a_person(filed.spec, policy, self._elsewhere())
+            return self._site.page("run_approve.html.j2", place="runs", filed=filed, most=most, readable=readable)
         with self._site.log.change("approved a run", run=run, epsilon=readable(filed.spec.epsilon)):
             self._files.approvals.approve(filed)
         return changed("run", "approved", run=run)
@@ -206,6 +232,11 @@ class _Decisions:
             self._files.approvals.reject(run, reason)
         return changed("run", "rejected", run=run)
 
+    def _elsewhere(self) -> int:
+        """Other parties at which one of these people may have rows."""
+        config = self._files.config
+        return ManifestFile(config.manifest, config.organiser_key).current().parties_per_person - 1
+
     def _policy(self) -> tuple[Policy | None, str]:
         try:
             return self._files.policy(), ""
@@ -213,17 +244,14 @@ class _Decisions:
             return None, error.message
 
     def _standing(self, filed: Filed, ledger: Ledger | None) -> RunLine:
-        spec, why = filed.spec, filed.in_words(self._files.config.name)
+        spec, done = filed.spec, self._files.approvals.progress(filed.spec.run) if under_way(filed) else None
+        state, why = standing(filed, done)
         if filed.denied is not None:
-            why += f": {'; '.join(filed.denied.reasons)}"
-        elif _under_way(filed) and (done := self._files.approvals.progress(spec.run)) is not None:
-            why += f", last asked for {done.phase}"
+            why += f": {' '.join(map(run_notice.as_sentence, filed.denied.reasons))}"
+        elif state == "under way" and done is not None:
+            why += f" Last asked for {done.phase}."
         charged = "" if ledger is None else readable(ledger.spent(spec.run))
-        return RunLine(spec.run, filed.asked_at, spec.algorithm, readable(spec.epsilon), filed.state, why, charged)
-
-
-def _under_way(filed: Filed) -> bool:
-    return filed.enrolled and not filed.closed
+        return RunLine(spec.run, filed.asked_at, spec.algorithm, readable(spec.epsilon), state, why, charged)
 
 
 class _Node:
@@ -247,6 +275,7 @@ class _Node:
         return self._site.page(
             "releases.html.j2", place="releases", report=REPORT, names=RELEASE_FILES,
             completed=[(run, is_release(files.releases / run)) for run in completed], folder=files.releases,
+            meanings=MEANINGS,
         )  # fmt: skip
 
     def fetch(self, run: str) -> flask.Response:
@@ -263,14 +292,20 @@ class _Node:
 
     def node(self) -> flask.Response:
         look = "look" in flask.request.args
-        return self._node(list(examine_party(self._files.file)) if look else [], look=look)
+        checks = list(examine_party(self._files.file)) if look else []
+        if look:
+            amiss = sum(check.verdict is not Verdict.GOOD for check in checks)
+            self._files.last_look = utc_now(), amiss
+        return self._node(checks, look=look)
 
     def _node(self, checks: Sequence[Check] = (), *, look: bool = False, wrong: str = "") -> flask.Response:
         config = self._files.config
         certificate = load_pem_x509_certificate(config.certificate.read_bytes())
+        last = certificate.not_valid_after_utc
         return self._site.page(
             "node.html.j2", status=400 if wrong else 200, place="node", checks=checks, look=look,
-            days=days_left(certificate), renew_days=RENEW_DAYS, waiting=self._waiting().there(),
+            days=days_left(certificate), until=f"{last.day} {last:%B %Y}", renew_days=RENEW_DAYS, causes=CAUSES,
+            waiting=self._waiting().there(),
             wrong={"invite": [wrong]} if wrong else {}, keys="keys" in flask.request.form,
         )  # fmt: skip
 
@@ -303,4 +338,4 @@ class _Node:
         return answer
 
     def log(self) -> flask.Response:
-        return self._site.page("log.html.j2", place="log", lines=self._site.log.lines()[::-1][:500])
+        return self._site.page("log.html.j2", place="log", lines=self._site.log.lines()[::-1][:500], is_party=True)

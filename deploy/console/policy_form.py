@@ -43,6 +43,7 @@ class Field:
         choices: names that may be ticked; of a text there are none.
         several: whether more than one may be ticked.
         lines: whether the text is a list of names, one a line.
+        technical: whether few owners need to look at it.
     """
 
     key: str
@@ -51,6 +52,7 @@ class Field:
     choices: tuple[str, ...] = ()
     several: bool = False
     lines: bool = False
+    technical: bool = False
 
 
 _LIMITS = tuple(RunLimits.__dataclass_fields__)
@@ -63,12 +65,12 @@ FIELDS = (
     ),
     Field(
         "epsilon_per_run",
-        "Most epsilon of one run",
+        "Most one run may cost (epsilon)",
         "What one run may cost one person, such as 0.5 or 1/3. Less is more private, and makes a less accurate table.",
     ),
     Field(
         "delta_per_run",
-        "Most delta of one run",
+        "Most one run may cost besides (delta)",
         "The small chance that one run may exceed its epsilon. 0 allows none. Empty"
         " stands for the total that was declared for these people.",
     ),
@@ -81,31 +83,6 @@ FIELDS = (
     ),
     Field("minimum_parties", "Fewest parties", "A run over fewer parties than this is refused; at least 2."),
     Field(
-        "minimum_tolerate",
-        "Fewest colluding parties tolerated",
-        "So many of the other parties may join forces without learning this party's sums; at least 1.",
-    ),
-    Field(
-        "minimum_key_bits",
-        "Shortest key of encrypted sums, in bits",
-        "3072 is usual; 2048 is the least.",
-    ),
-    Field(
-        "secure_sums",
-        "Secure sums",
-        "How parties may add up their counts without showing them. paillier: by encryption."
-        " masks: by random numbers that cancel, which is faster.",
-        tuple(one.value for one in Method),
-        several=True,
-    ),
-    Field(
-        "exponents",
-        "Exponents of encrypted sums",
-        "Of the randomness of encryption. short is fastest, and rests on a stronger assumption.",
-        tuple(one.value for one in Exponents),
-        several=True,
-    ),
-    Field(
         "parties_per_person",
         "Most parties at which one person has rows",
         "What a run costs a person is counted with it. 1: each person is at one party only.",
@@ -113,7 +90,7 @@ FIELDS = (
     Field(
         "attributes",
         "Attributes",
-        "Those that a run may be about, one a line. Empty allows every attribute.",
+        "Those that a run may be about, one a line. Leave it empty to allow all of them.",
         lines=True,
     ),
     Field(
@@ -128,6 +105,35 @@ FIELDS = (
         "So that they ask for no run that would be refused. A refusal names its limit in any case.",
         _LIMITS,
         several=True,
+    ),
+    Field(
+        "minimum_tolerate",
+        "Fewest colluding parties tolerated",
+        "So many of the other parties may join forces without learning this party's sums; at least 1.",
+        technical=True,
+    ),
+    Field(
+        "minimum_key_bits",
+        "Shortest key of encrypted sums, in bits",
+        "3072 is usual; 2048 is the least.",
+        technical=True,
+    ),
+    Field(
+        "secure_sums",
+        "Secure sums",
+        "How parties may add up their counts without showing them. paillier: by encryption."
+        " masks: by random numbers that cancel, which is faster.",
+        tuple(one.value for one in Method),
+        several=True,
+        technical=True,
+    ),
+    Field(
+        "exponents",
+        "Exponents of encrypted sums",
+        "Of the randomness of encryption. short is fastest, and rests on a stronger assumption.",
+        tuple(one.value for one in Exponents),
+        several=True,
+        technical=True,
     ),
 )  # fmt: skip
 LABELS = {field.key: field.label for field in FIELDS}

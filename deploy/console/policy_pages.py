@@ -12,12 +12,15 @@ import flask
 from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.console import policy_form as forms
 from privity.deploy.console.local_site import LocalSite, changed
-from privity.party.policy import Policy
+from privity.party.policy import Approval, Policy
 
 if TYPE_CHECKING:
     from privity.deploy.console.party_console import OwnerFiles
+
+TITLES = {name: one.title for name, one in ALGORITHMS.items()}
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class PolicyPages:
     """
 
     def __init__(self, files: OwnerFiles, site: LocalSite) -> None:
-        self._files, self._site = files, site
+        self._files, self._site, self._written_last = files, site, ""
         add = site.app.add_url_rule
         add("/policy", "policy", self.policy)
         add("/policy/preview", "policy_preview", self.preview, methods=["POST"])
@@ -81,18 +84,21 @@ class PolicyPages:
         of_person = ManifestFile(config.manifest, config.organiser_key).current().parties_per_person
         filed = files.approvals.filed()[::-1]
         after = forms.changed_text(sent.text, forms.shown(sent.was, sent.text), sent.typed)
+        unasked = sent.was.approval is not Approval.AUTO and sent.now.approval is Approval.AUTO
         return self._form(
             sent.was, sent.typed, sent.digest, differences=list(forms.differences(sent.was, sent.now)),
             hindsight=forms.hindsight(filed, sent.now, config.name, of_person), count=len(filed),
-            never=sent.now.manifest_refusals(of_person), lost=forms.lost_comments(sent.text, after),
+            never=sent.now.manifest_refusals(of_person), unasked=unasked,
+            lost=forms.lost_comments(sent.text, after),
         )  # fmt: skip
 
     def _written(self, sent: _Sent) -> flask.Response:
         changes = forms.differences(sent.was, sent.now)
-        words = "; ".join(f"{label}: {after}, not {before}" for label, before, after in changes)
+        words = "; ".join(f"{label}: {after} instead of {before}" for label, before, after in changes)
         with self._site.log.change("changed the policy", changes=words):
             text = forms.changed_text(sent.text, forms.shown(sent.was, sent.text), sent.typed)
             forms.write(self._files.config.policy, text, sent.digest)
+        self._written_last = f"{words}."
         return changed("policy", "policy")
 
     def _checked(self, was: Policy, text: str, typed: forms.Typed) -> Policy:
@@ -113,6 +119,7 @@ class PolicyPages:
     ) -> flask.Response:  # fmt: skip
         return self._site.page(
             "policy.html.j2", status=status, place="policy", fields=forms.FIELDS, typed=typed, sha256=digest,
-            faults=faults or {}, labels=forms.LABELS, population=policy.population, file=self._files.config.policy,
+            faults=faults or {}, labels=forms.LABELS, titles=TITLES, written_last=self._written_last,
+            population=policy.population, file=self._files.config.policy,
             **preview,
         )  # fmt: skip

@@ -6,11 +6,31 @@ from pathlib import Path
 
 import flask
 
-from privity.common.release.release_contents import RELEASE_FILES, REPORT
+from privity.common.release.release_contents import (
+    MARGINALS,
+    MODEL,
+    PRIVACY,
+    RELEASE_FILES,
+    REPORT,
+    RUN,
+    SCHEMA,
+    SYNTHETIC,
+)
 from privity.common.release.release_folder import is_release
 
 RELEASES = "releases"
 """Folder of fetched releases, beside the settings of their party or operator."""
+
+MEANINGS = {
+    SYNTHETIC: "the synthetic table",
+    MODEL: "the model that it was drawn from",
+    MARGINALS: "the noisy counts",
+    PRIVACY: "what it cost each party's people, and what that promises",
+    RUN: "how it was made, and the digests of the files",
+    SCHEMA: "the columns, and the values that they may have",
+    REPORT: "all of it on one page",
+}
+"""Of each file of a release."""
 
 
 def release_file(folder: Path, name: str) -> flask.Response:

@@ -39,7 +39,7 @@ def run_list(site: LocalSite, lines: Sequence[RunLine], lead: str) -> flask.Resp
     asked = flask.request.args
     wanted, search, first = asked.get("state", ""), asked.get("search", "").strip(), asked.get("first", 0, type=int)
     of_state = [one for one in lines if wanted in ("", one.state)]
-    found = [one for one in of_state if search.lower() in f"{one.run} {one.why}".lower()]
+    found = [one for one in of_state if search.lower() in f"{one.run} {one.state} {one.why}".lower()]
     first = max(0, first)
     return site.page(
         "runs.html.j2", place="runs", states=sorted({one.state for one in lines}), wanted=wanted, search=search,

@@ -124,7 +124,7 @@ def remedy(run: str, awaited: Awaited) -> str:
     if awaited.note == END_AWAITED:
         return "See privity run list: resume a run that was stopped there, or discard it (privity run stop --discard)."
     if awaited.note == OWNER:
-        return f"At {awaited.party}: privity party show {run}, then approve or reject it."
+        return f"At {awaited.party}: privity party show {run}, or its console; then approve or reject it."
     if awaited.note:
         return f"Have {awaited.party} see to it: the run goes on by itself then."
     return "It was asked just now: wait." if awaited.seconds < JUST_NOW_SECONDS else "It is at work: wait."

@@ -10,6 +10,7 @@ import pytest
 
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
+from privity.common.privacy.ledger_reservations import exhausted
 from privity.common.privacy.loss_conversion import rho_within
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import PureDP
@@ -91,6 +92,52 @@ def test_sums_over_some_of_the_parties_are_said_to_be(schedule: str) -> None:
     text = " ".join(told(spec))
     assert ("that of the first party alone too" in text) == (schedule != "final")
     assert ALGORITHMS["dp-subn"].reveals_running_sums(spec.settings) == (schedule != "final")
+
+
+def test_the_plain_lines_name_every_kind_of_answer() -> None:
+    def plain(**more: object) -> str:
+        found = run_notice.sections(replace(SPEC, **more), "north", SCHEMA, open_policy(), 1)
+        return " ".join(next(one.lines for one in found if one.heading == run_notice.LEAVES))
+
+    for settings, first_alone in (({"schedule": "final"}, False), ({"schedule": "uniform"}, True)):
+        words = plain(settings=settings)
+        assert "some choices made from your rows alone" in words
+        assert ("the first party's own counts" in words) == first_alone
+    assert "a model of your rows alone" in plain(algorithm="independent")
+    words = plain(algorithm="one-way", evaluation=Evaluation(Fraction(1, 20)))
+    assert "choices made" not in words
+    assert "How far the synthetic table is from all the rows" in words
+
+
+def test_what_the_cost_means_for_one_person() -> None:
+    delta = Fraction(1, 10**9)
+    told = run_notice.yardstick(SPEC, open_policy(total_epsilon=Fraction(2), epsilon_per_run=ONE), 0)
+    assert told.endswith("by a factor of at most 2.72; all runs within the total together by at most 7.39.")
+    spec = replace(SPEC, algorithm="copula", delta=delta)
+    told = run_notice.yardstick(spec, open_policy(total_epsilon=Fraction(2), total_delta=Fraction(1, 1000)), 0)
+    assert "at most 2.72 (but for a chance of 1 in 1,000,000,000 besides); all runs" in told
+    assert told.endswith("at most 7.39 (but for a chance of 1 in 1,000 besides).")
+    # Rows that a person may have elsewhere are not known yet: the policy bounds what they cost.
+    assert "at most 20.09; " in run_notice.yardstick(SPEC, open_policy(epsilon_per_run=Fraction(3)), 1)
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [
+        ("epsilon 3 is above 1 a run", "It asked for epsilon 3. You allow at most 1 a run."),
+        (
+            "epsilon 1, 3 for a person with several rows, is above 2 a run",
+            "It asked for epsilon 1, 3 for a person with several rows. You allow at most 2 a run.",
+        ),
+        (
+            exhausted("north", "people", "epsilon ", Fraction(3), Fraction(4, 5), ONE, Fraction(1, 5)).message,
+            "It asked for epsilon 3. Only 0.8 was left of 1 (0.2 of it reserved by runs that have begun).",
+        ),
+        ("fewer than 9 parties", "Fewer than 9 parties."),
+    ],
+)
+def test_a_reason_of_a_refusal_is_a_sentence(reason: str, sentence: str) -> None:
+    assert run_notice.as_sentence(reason) == sentence
 
 
 def test_delta_attributes_settings_and_the_way_of_summing_are_named() -> None:

@@ -80,7 +80,7 @@ def test_a_total_is_raised_only_if_it_is_meant_and_each_change_is_a_line(place: 
     assert "Keep 3 or more" in fewer.stderr
     lines = done(place, f"party ledger --population {NORTH!r} --steps")
     for total, rows in ((2, 1), (3, 1), (1, 1), (1, 3)):
-        assert f"total: epsilon {total}, delta 0, {rows} rows a person" in lines
+        assert f"total: epsilon {total}, delta 0, {rows} row{'' if rows == 1 else 's'} a person" in lines
     assert "Left: 1 of 1." in lines
 
 

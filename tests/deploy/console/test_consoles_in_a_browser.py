@@ -165,11 +165,12 @@ def test_owners_read_reject_approve_and_fetch_without_a_shell(owners: Owners) ->
     # What waits comes to the page by itself.
     owners.sees("winter", "It would cost epsilon 0.1 of the 1 that are left")
     owners.goes("Read what winter asks for, and decide")
-    owners.sees("This run would take 0.1 of the 1 that are left of 1.", "What leaves this party", "If you say nothing")
+    owners.sees("This run would take 0.1 of the 1 that are left of 1.", "factor of at most 1.11;")
+    owners.sees("Exactly: what leaves this party", "If you say nothing")
     owners.tabs_to("Reason, if you like")
     owners.presses(*"not before the board has met")
     owners.goes("Reject winter")
-    owners.sees("Rejected.", "not before the board has met")
+    owners.sees("Rejected.", "Rejected by you", "not before the board has met")
     driver.get(f"{owners.consoles['operator']}runs/winter")
     owners.sees("winter is FAILED", "not before the board has met")
 
@@ -181,15 +182,22 @@ def test_owners_read_reject_approve_and_fetch_without_a_shell(owners: Owners) ->
         owners.sees("spring")
         owners.goes("Read what spring asks for, and decide")
         owners.goes("Approve spring")
+        owners.sees("Approve spring?", "Up to 0.1")
+        owners.looks_at_this()
+        owners.goes("Yes, approve spring")
         owners.sees("Approved.")
     # The page of a run follows it to its end.
-    owners.sees("COMPLETED")
+    owners.sees("Finished on")
     driver.get(owners.consoles["north"])
     owners.goes("Releases")
     owners.goes("Fetch spring")
     owners.sees("Read the report of spring")
     owners.goes("Read the report of spring")
+    console, report = driver.current_window_handle, wait_for_second(driver)
+    driver.switch_to.window(report)
     owners.sees("Synthetic")
+    driver.close()
+    driver.switch_to.window(console)
     assert (owners.place / "north" / "releases" / "spring" / "synthetic.csv").exists()
 
     stops_resumes_and_discards(owners)
@@ -207,6 +215,12 @@ def test_owners_read_reject_approve_and_fetch_without_a_shell(owners: Owners) ->
     owners.goes("Close the console")
     owners.sees("The console is closed.")
     assert not driver.find_elements(By.TAG_NAME, "form")
+
+
+def wait_for_second(driver: webdriver.Chrome) -> str:
+    """The window that was opened beside the first."""
+    wait_until(lambda: len(driver.window_handles) == 2, "a second window")
+    return str(driver.window_handles[1])
 
 
 def stops_resumes_and_discards(owners: Owners) -> None:
@@ -254,14 +268,14 @@ def tightens_the_policy(owners: Owners) -> None:
     file = owners.place / "north" / "policy.toml"
     before = file.read_text()
     owners.goes("Policy")
-    owners.fills("Most epsilon of one run", "0.05")
+    owners.fills("Most one run may cost (epsilon)", "0.05")
     owners.presses(Keys.ENTER)
     owners.sees(
         "Preview: nothing is written yet", "would have refused these", "spring: epsilon 0.1 is above 0.05 a run"
     )
     owners.looks_at_this()
     assert file.read_text() == before
-    owners.goes("Write the policy")
+    owners.goes("Save these limits")
     owners.sees("The policy is written")
     assert "# What one run may cost one of them." in before
     assert file.read_text() == before.replace('epsilon_per_run = "1"', 'epsilon_per_run = "0.05"')
@@ -269,7 +283,7 @@ def tightens_the_policy(owners: Owners) -> None:
 
 def renews_the_certificate(owners: Owners) -> None:
     """An owner, with new keys besides, by the invite that the organiser sent anew."""
-    owners.goes("Node and keys")
+    owners.goes("Is all well? Keys")
     owners.looks_at_this()
     owners.tabs_to("new keys for signing and sealing, too (if they may have become known to somebody)")
     owners.presses(Keys.SPACE)

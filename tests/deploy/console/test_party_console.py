@@ -44,6 +44,7 @@ def test_what_waits_is_on_the_first_page_with_what_it_costs(owner: Visitor, aske
     assert "Nothing waits for your approval." in owner.get("/").text
     asked("spring")
     page = owner.get("/").text
+    assert page.startswith("(1) Overview")
     assert "It would cost epsilon 0.2 of the 1 that are left" in page
     assert re.search(r"waits since \d+ \w+ 2\d{3}, \d\d:\d\d UTC", page)
     assert "not at work" in page
@@ -52,22 +53,38 @@ def test_what_waits_is_on_the_first_page_with_what_it_costs(owner: Visitor, aske
 def test_a_run_is_read_and_approved(owner: Visitor, asked: Callable[..., RunSpec], approvals: Approvals) -> None:
     spec = asked("spring")
     # Nobody approves what was not shown.
-    assert owner.post("/runs/spring/approve", {"spec": spec.digest}).status == 400
+    sure = {"spec": spec.digest, "sure": "yes"}
+    assert owner.post("/runs/spring/approve", sure).status == 400
     page = owner.get("/runs/spring").text
     for words in (
         "This run would take 0.2 of the 1 that are left of 1.",
-        "What leaves this party",
+        "Exactly: what leaves this party",
         "No outcome becomes more than 1.23 times as likely",
         "If you say nothing, nothing happens",
         "It is about 5 attributes",
+        "factor of at most 1.23; all runs within the total together by at most 2.72.",
+        "No purpose is given with a run: ask the operator.",
+        "How many rows it holds, and how many one person has at most, becomes known to the curator and all members,",
+        "Sums over the parties are revealed with noise in them, and are published.",
+        "The curator also sees some choices made from your rows alone, under noise.",
+        "DP-SUBN: a Bayesian network",
         "over 3 parties: north, south, east",
     ):
         assert words in page
     assert not approvals.of("spring").approved
     # Another spec than the one on the page, as from a page that was left open.
     assert "changed since it was shown" in owner.post("/runs/spring/approve", {"spec": "0" * 64}).text
-    assert owner.post("/runs/spring/approve", {"spec": spec.digest}).status == 303
+    asked_once_more = owner.post("/runs/spring/approve", {"spec": spec.digest}).text
+    assert "Approve spring? Nothing has left yet. Up to 0.2 of epsilon will be spent." in asked_once_more
+    assert not approvals.of("spring").approved
+    assert owner.post("/runs/spring/approve", sure).status == 303
     assert approvals.of("spring").approved
+    page = owner.get("/runs/spring").text
+    assert re.search(
+        r"Approved by you on [^.]+ UTC\. The run begins when all parties have approved\. Nothing has", page
+    )
+    assert "Reject it after all" in page
+    assert "after this run" not in page
     assert "Nothing waits" in owner.get("/").text
     log = owner.get("/log").text
     assert "approved a run" in log
@@ -83,6 +100,12 @@ def test_a_run_is_rejected_with_a_reason_that_others_read(
     with pytest.raises(PrivityError, match="not before the board met") as refused:
         approvals.refuse_rejected("spring", "north")
     assert refused.value.code == "rejected-by-owner"
+    assert "1 run." in owner.get("/runs?search=rejected").text
+    for path in ("/runs/spring", "/runs", "/"):
+        told = (
+            r"Rejected by you on [^.]+ UTC\. The operator and the other members are told, with this reason: not before"
+        )
+        assert re.search(told, owner.get(path).text)
     for path in ("/runs/spring", "/runs", "/", "/log"):
         found = owner.get(path)
         assert found.status == 200
@@ -102,13 +125,13 @@ def test_the_history_has_every_run_and_is_searched(
     approvals.deny("dear", "refused-by-policy", ["epsilon 3 is above 1 a run", "fewer than 9 parties"], spec)
     page = owner.get("/runs")
     assert f"{A_PAGE + 6} runs, of which 1 to {A_PAGE} are shown" in page.text
-    assert "epsilon 3 is above 1 a run; fewer than 9 parties" in page.text
-    assert "2 January 2026, 03:04 UTC" in page.text
+    assert "It asked for epsilon 3. You allow at most 1 a run. Fewer than 9 parties." in page.text
+    assert "2 January 2026, 03:04" in page.text
     assert "<script>alert" not in page.body.decode()
     assert "run-0 " in owner.get(f"/runs?first={A_PAGE}").text
     assert "0 runs." in owner.get("/runs?search=nine").text
     assert "1 run." in owner.get("/runs?search=9+parties").text
-    assert "1 run." in owner.get("/runs?state=refused+by+policy").text
+    assert "1 run." in owner.get("/runs?state=refused+by+your+policy").text
     assert "Why it was refused" in owner.get("/runs/dear").text
     assert owner.get("/runs?first=-7").status == owner.get("/runs?first=x").status == 200
 
@@ -186,7 +209,7 @@ def test_a_form_with_a_file_needs_the_token_too(owner: Visitor, north: Path) -> 
     ("submitter", "words"),
     [
         ("", "by an operator; the curator does not say which"),
-        ("operator", "by the operator operator, as the curator says Charged"),
+        ("operator", "by the operator operator, as the curator says. No purpose"),
         (
             "registry",
             "by the operator registry, as the curator says; the organiser's manifest lists no operator",
@@ -214,17 +237,23 @@ def test_a_run_under_way_tells_its_phase_and_a_failed_one_where_its_log_is(
     for step in ("enrol", "begin", "contribute/1-marginals"):
         journal.record(f"spring/transcript/step/{step}", "", b"{}")
     page = owner.get("/runs/spring").text
+    assert "Under way. Allowed by your policy." in page
     assert "3 steps answered, the last one of the phase marginals , " in page
-    assert "taken part in, last asked for marginals" in owner.get("/").text
+    assert "Under way. Allowed by your policy. Last asked for marginals." in owner.get("/").text
     approvals.note_closed("spring", "FAILED", "2026-01-02T03:04:05+00:00", "south does not answer")
     page = owner.get("/runs/spring").text
-    assert "FAILED, since 2 January 2026, 03:04 UTC: south does not answer" in page
+    assert "Ended without a table on 2 January 2026, 03:04 UTC, failed: south does not answer" in page
     assert "the lines with run=spring" in page
     assert "steps answered" not in page
 
 
-def test_the_doctors_findings_are_read_on_request(owner: Visitor) -> None:
+def test_the_doctors_findings_are_read_on_request(owner: Visitor, north: Path) -> None:
     assert "Verdict" not in owner.get("/node").text
+    assert "Is all well? Look now" in owner.get("/").text
+    (north.parent / "party.toml").chmod(0o644)
     page = owner.get("/node?look=1").text
     assert "all within the schema" in page
     assert "amiss" in page  # no curator answers here
+    assert "Other people on this computer can open private files of this node." in page
+    assert "Ask your IT department to run: chmod 600" in page
+    assert re.search(r"Is all well\? No : \d+ findings on ", owner.get("/").text)

@@ -69,13 +69,16 @@ def test_a_limit_is_lowered_after_a_preview(
     asked("summer", "1/10")
     page = owner.post("/policy/preview", {**fields, "epsilon_per_run": "0.2"})
     assert page.status == 200
-    assert "Most epsilon of one run 1 0.2" in page.text
+    assert "Most one run may cost (epsilon) 1 0.2" in page.text
     assert "would have refused these 1." in page.text
     assert "spring : epsilon 0.5 is above 0.2 a run" in page.text
     assert file.read_text() == before
-    assert owner.post("/policy/write", hidden(page)).status == 303
+    answer = owner.post("/policy/write", hidden(page))
+    assert answer.status == 303
+    said = owner.ask("GET", answer.headers["location"]).text
+    assert "Most one run may cost (epsilon): 0.2 instead of 1." in said
     assert file.read_text() == before.replace('epsilon_per_run = "1"', 'epsilon_per_run = "0.2"')
-    assert "changes: Most epsilon of one run: 0.2, not 1" in owner.get("/log").text
+    assert "changes: Most one run may cost (epsilon): 0.2 instead of 1" in owner.get("/log").text
 
 
 def test_a_run_that_the_policy_refused_is_named_if_it_would_be_allowed(
@@ -140,6 +143,21 @@ def test_a_comment_that_goes_with_a_name_is_told_before_it_goes(
     assert file.read_text() == text.replace(line, f"algorithms = [\n{listed}]").replace(
         f'    "{names[0]}",  # about {names[0]} <b>\n', ""
     )
+
+
+def test_to_ask_nobody_any_more_is_said_to_be_that(
+    north: Path, owner: Visitor, fields: dict[str, str | list[str]]
+) -> None:
+    file, warning = north.parent / "policy.toml", "From now on nobody here is asked"
+    assert warning not in owner.post("/policy/preview", {**fields, "approval": "manual"}).text
+    file.write_text(file.read_text().replace('approval = "auto"', 'approval = "manual"'))
+    page = owner.post("/policy/preview", {**fields, "sha256": forms.sha256(forms.text_of(file))}).text
+    assert f"{warning}: runs within these limits take part by themselves." in page
+    assert "Nothing would have changed: no past run would newly be refused." in page
+
+
+def test_a_decimal_with_a_comma_is_answered_with_a_point(owner: Visitor, fields: dict[str, str | list[str]]) -> None:
+    assert "Write 0.5 with a point." in owner.post("/policy/preview", {**fields, "epsilon_per_run": "0,5"}).text
 
 
 def test_nothing_changes_where_nothing_was_typed(owner: Visitor, fields: dict[str, str | list[str]]) -> None:

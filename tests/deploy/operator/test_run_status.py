@@ -18,7 +18,7 @@ ASKED, HEARD = "2026-11-25T09:00:00+00:00", "2026-11-25T09:10:00+00:00"
         (0, "", "", "its answer to enrol", "It was asked just now: wait."),
         (30, "", "", "its answer to enrol", "It is at work: wait."),
         (0, HEARD, "", "its answer to enrol", "See whether its node runs; at north: privity doctor"),
-        (20, "", OWNER, OWNER, "At north: privity party show autumn, then approve or reject it."),
+        (20, "", OWNER, OWNER, "At north: privity party show autumn, or its console; then approve or reject it."),
         (20, HEARD, OWNER, OWNER, "See whether its node runs"),
         (20, "", "room on its disk", "room on its disk", "Have north see to it: the run goes on by itself then."),
         (20, "", SCHEMA_AWAITED, SCHEMA_AWAITED, "At north: privity party accept --schema FILE"),

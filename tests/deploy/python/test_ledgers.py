@@ -50,7 +50,7 @@ def test_it_counts_what_others_charge(tmp_path: Path, patients: str) -> None:
     lines = ledger.lines
     assert lines.columns.tolist() == ["time", "node", "run", "step", "epsilon", "delta", "rho", "answered"]
     assert lines["epsilon"].sum() == pytest.approx(4 / 3)
-    assert lines["step"][0] == "total: epsilon 2, delta 0.000001, 1 rows a person"
+    assert lines["step"][0] == "total: epsilon 2, delta 0.000001, 1 row a person"
     assert lines["answered"].tolist() == [pd.NA, *[pd.NA, True, pd.NA] * 2]
     assert ledger.reserved == 0
     assert lines["rho"].notna().tolist() == [False] * 5 + [True, False]
