@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from privity.common.data.contingency_tables import Request
 from privity.common.data.noisy_tables import AttributeParentPair, Marginal
-from privity.common.data.parent_set_tables import Request
 from privity.common.privacy.mechanisms import Choosing
 from privity.common.privacy.score_r import VECTOR_ROWS
 from privity.common.privacy.structure_scores import SCORES

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cached_property
+from math import prod
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import Request, count_marginals, joint_marginals, joint_tables
 from privity.common.data.noisy_tables import Marginal
-from privity.common.data.pair_tables import count_all
-from privity.common.data.parent_set_tables import JointCounter, Request
 from privity.common.data.schema import Schema
 from privity.party.sources.fingerprint import digest, fingerprint
 
@@ -20,9 +20,8 @@ Counts = npt.NDArray[np.int64]
 Texts = Callable[[str], Mapping[str, int]]
 """How many rows have each text of an attribute."""
 
-BLOCK_ROWS = 1 << 20
-"""Rows of a long table that are counted together: their columns stay in the processor's cache from one table to the
-next, and no cell numbers of all rows are made."""
+PASS_CELLS = 1 << 23
+"""Of the tables of requests that are counted in one pass: 64 MiB of counts."""
 
 
 class Rows(Protocol):
@@ -54,7 +53,7 @@ class Rows(Protocol):
         ...
 
     def joint_counts(self, requests: Sequence[Request]) -> Iterator[list[Counts]]:
-        """For each (parents, attributes) the attributes' tables with the parents, as ``JointCounter`` gives them."""
+        """For each (parents, attributes) each attribute's table with the parents: (size, cells of the parents)."""
         ...
 
     def forget(self) -> None:
@@ -69,7 +68,6 @@ class InMemory:
         self.table = table
         self.schema = table.schema
         self.rows = table.rows
-        self._counter = JointCounter(table)
 
     @cached_property
     def digest(self) -> str:
@@ -79,18 +77,24 @@ class InMemory:
         return self if names is None else InMemory(self.table.over(names))
 
     def count(self, marginals: Sequence[Marginal]) -> Counts:
-        found = count_all(self._block(0), marginals)
-        for start in range(BLOCK_ROWS, self.rows, BLOCK_ROWS):
-            found += count_all(self._block(start), marginals)
-        return found
-
-    def _block(self, start: int) -> CodedTable:
-        if self.rows <= BLOCK_ROWS:
-            return self.table
-        return CodedTable(self.schema, tuple(column[start : start + BLOCK_ROWS] for column in self.table.columns))
+        return count_marginals(self.table, marginals)
 
     def joint_counts(self, requests: Sequence[Request]) -> Iterator[list[Counts]]:
-        return self._counter.count_all(requests)
+        return joint_in_passes(self, requests)
 
     def forget(self) -> None:
-        """What was packed serves the next run as well."""
+        """Nothing is kept but the rows."""
+
+
+def joint_in_passes(rows: Rows, requests: Sequence[Request]) -> Iterator[list[Counts]]:
+    """``Rows.joint_counts`` by ``Rows.count``, some requests at a time."""
+    domain = rows.schema.derived.domain
+    waiting: list[Request] = []
+    cells = 0
+    for place, (parents, attributes) in enumerate(requests, 1):
+        waiting.append((parents, attributes))
+        cells += prod(domain[p] for p in parents) * sum(domain[a] for a in attributes)
+        if cells >= PASS_CELLS or place == len(requests):
+            marginals = [marginal for request in waiting for marginal in joint_marginals(request)]
+            yield from joint_tables(rows.count(marginals), waiting, domain)
+            waiting, cells = [], 0

@@ -161,7 +161,7 @@ EXPERIMENT = Experiment(
         figure("figure_6", ("dpc",), (1, 2), EPSILONS),
         Picture("growth", [partial(growth, BY_ROWS, "rows"), partial(growth, BY_ATTRIBUTES, "attributes")]),
     ),
-    code=(*CODE, "common/data/pair_tables.py", *(f"benchmarks/methods/{name}.py" for name in
+    code=(*CODE, "common/data/marginal_counter.py", *(f"benchmarks/methods/{name}.py" for name in
           ("copula_large", "copula_outputs", "conjunctions"))),
     alone=lambda point: point["kind"] in ("table", "made"),
 )  # fmt: skip

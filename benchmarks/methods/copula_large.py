@@ -12,7 +12,7 @@ from benchmarks.experiment import Values
 from benchmarks.methods.learning import learn
 from benchmarks.methods.own_process import peak
 from privity.common.data.coded_table import CodedTable, code_type
-from privity.common.data.pair_tables import count_all
+from privity.common.data.contingency_tables import count_marginals
 from privity.common.data.schema import parse_schema
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.synthesis.algorithms import ALGORITHMS
@@ -56,9 +56,9 @@ def cost(rows: int, sizes: list[int]) -> Values:
     base = peak()
     table = made(rows, sizes, 1)
     copula = ALGORITHMS["copula"]
-    memory = copula.memory(table.schema, table.rows) + sum(c.nbytes for c in table.columns)
+    memory = copula.memory(table.schema) + sum(c.nbytes for c in table.columns)
     started = time.perf_counter()
-    count_all(table, list(combinations(range(len(sizes)), 2)))
+    count_marginals(table, list(combinations(range(len(sizes)), 2)))
     counted = time.perf_counter()
     model = learn(InProcessBackend([table], PureBudget(Fraction(1))).session(), "copula", {})
     fitted = time.perf_counter()

@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from unittest.mock import patch
 
@@ -16,6 +15,7 @@ from benchmarks.methods.own_process import used
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import load_schema
 from privity.common.data.table_reading import read_table
+from privity.common.data.table_supersets import supersets
 from privity.common.privacy.ledger import Allowance, Ledger
 from privity.common.privacy.population import Population
 from privity.common.privacy.run_budget import PureBudget
@@ -31,7 +31,6 @@ from privity.party.sources.coded_batches import StoreBatches
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import Opened, open_rows
 from privity.party.sources.store import Codes
-from privity.party.sources.table_supersets import WIDEST_CELLS, supersets
 
 EPSILON = Fraction(1)
 SPARK = (
@@ -49,11 +48,11 @@ def opened(data: str, hold: str, gigabytes: float) -> tuple[Opened, float]:
     return found, time.perf_counter() - started
 
 
-def count(data: str, hold: str, gigabytes: float, widest: int = WIDEST_CELLS) -> Values:
+def count(data: str, hold: str, gigabytes: float, widest: int = counting_store.WIDEST_CELLS) -> Values:
     """Open, and count all pairs once."""
     found, seconds = opened(data, hold, gigabytes)
     pairs = all_pairs(len(found.rows.schema.attributes))
-    with patch.object(counting_store, "supersets", partial(supersets, widest=widest)):
+    with patch.object(counting_store, "WIDEST_CELLS", widest):
         started = time.perf_counter()
         cells = found.rows.count(pairs)
         counting = time.perf_counter() - started

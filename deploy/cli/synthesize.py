@@ -86,7 +86,7 @@ def synthesize_command(
         say(f"Algorithm: {algorithm} ({best.reason}).")
         _check(algorithm, chosen, declared, delta)
     synthesizer = SYNTHESIZERS[algorithm](epsilon, delta=delta, population=population, ledger=ledger, **chosen)
-    if memory := ALGORITHMS[algorithm].memory(stand_in(declared), table.rows):
+    if memory := ALGORITHMS[algorithm].memory(stand_in(declared)):
         say(f"Needs about {memory / 1e9:.2g} GB of memory besides the table.")
     started = time.monotonic()
     synthesizer.fit(coded, declared)

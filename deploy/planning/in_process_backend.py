@@ -8,13 +8,12 @@ production sampler. What is left out (packing, masks, Paillier, sealing, the wir
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import Marginal
-from privity.common.data.parent_set_tables import Request
 from privity.common.privacy.ledger import Allowance, Ledger
 from privity.common.privacy.population import Population
 from privity.common.privacy.run_budget import RunBudget
@@ -40,9 +39,6 @@ class Repeated(InMemory):
 
     def count(self, marginals: Sequence[Marginal]) -> Counts:
         return InMemory(self.table).count(marginals) * self._times
-
-    def joint_counts(self, requests: Sequence[Request]) -> Iterator[list[Counts]]:
-        return ([counts * self._times for counts in found] for found in super().joint_counts(requests))
 
 
 class InProcessBackend(Backend):

@@ -7,16 +7,20 @@ from math import prod
 
 import numpy as np
 
+from privity.common.data.contingency_tables import Request
+from privity.common.data.marginal_counter import read_marginals
 from privity.common.data.noisy_tables import Marginal
-from privity.common.data.parent_set_tables import Request
 from privity.common.data.schema import Schema
+from privity.common.data.table_supersets import Superset, supersets
 from privity.common.errors import Catalogue, PrivityError
-from privity.party.rows import Counts, Rows
+from privity.party.rows import Counts, Rows, joint_in_passes
 from privity.party.sources.absent_rows import add_absent
-from privity.party.sources.rereading import in_passes
 from privity.party.sources.sql_queries import Questions, Survey, attributes_of
 from privity.party.sources.store import Store
-from privity.party.sources.table_supersets import Superset, supersets
+
+WIDEST_CELLS = 1 << 12
+"""Of a table that is counted in the place of several (docs/benchmarks/sources.md): fewer tables are sooner counted, but
+each has more cells to bring back."""
 
 STATEMENT_TABLES = 64
 STATEMENT_KEYS = 60
@@ -65,10 +69,9 @@ class CountedRows:
         domain = self.schema.derived.domain
         starts = np.cumsum([0, *(prod(domain[a] for a in marginal) for marginal in marginals)]).tolist()
         found = np.zeros(starts[-1], dtype=np.int64)
-        for statement in _statements(supersets(marginals, domain), domain):
+        for statement in _statements(supersets(marginals, domain, WIDEST_CELLS), domain):
             for superset, counts in zip(statement, self._ask(statement), strict=True):
-                for place in superset.members:
-                    found[starts[place] : starts[place + 1]] = superset.counts_of(counts, marginals[place]).ravel()
+                read_marginals(counts, superset.readings(marginals, starts), found)
         add_absent(found, marginals, self.schema, self.rows - self._survey.rows)
         return found
 
@@ -77,17 +80,7 @@ class CountedRows:
         if self._kept is not None:
             yield from self._kept.joint_counts(requests)
             return
-        domain = self.schema.derived.domain
-        for some in in_passes(requests, domain):
-            tables = [(attribute, *parents) for parents, attributes in some for attribute in attributes]
-            cells, start = self.count(tables), 0
-            for parents, attributes in some:
-                width, joint = prod(domain[p] for p in parents), []
-                for attribute in attributes:
-                    stop = start + domain[attribute] * width
-                    joint.append(cells[start:stop].reshape(domain[attribute], width))
-                    start = stop
-                yield joint
+        yield from joint_in_passes(self, requests)
 
     def forget(self) -> None:
         if self._kept is not None:

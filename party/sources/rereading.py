@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
-from math import prod
 
 import numpy as np
 
-from privity.common.data.coded_table import CodedTable
+from privity.common.data.contingency_tables import Request, counting_plan
+from privity.common.data.marginal_counter import OutOfDomainError
 from privity.common.data.noisy_tables import Marginal
-from privity.common.data.pair_tables import count_all
-from privity.common.data.parent_set_tables import JointCounter, Request
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.party.rows import Counts, Rows
+from privity.party.rows import Counts, Rows, joint_in_passes
 from privity.party.sources.absent_rows import add_absent
 from privity.party.sources.coded_batches import CodedBatches
-
-PASS_CELLS = 1 << 23
-"""Of the tables that are counted in one pass: 64 MiB of counts."""
 
 
 class PassedRows:
@@ -55,53 +51,28 @@ class PassedRows:
         return PassedRows(self._batches, self._whole, schema, *kept)
 
     def count(self, marginals: Sequence[Marginal]) -> Counts:
-        domain = self.schema.derived.domain
-        found = np.zeros(sum(prod(domain[a] for a in marginal) for marginal in marginals), dtype=np.int64)
-        self._pass(lambda table: np.add(found, count_all(table, marginals), out=found))
+        """Shows every row once, and sees to it that they are those of the beginning."""
+        plan = counting_plan(self.schema.derived, marginals, self._stored)
+        found = np.zeros(plan.cells, dtype=np.int64)
+        used = sorted(plan.sizes) or [0]
+        rows = 0
+        self._check_state()
+        for columns in self._batches.read([self._whole.index(self.schema.names[a]) for a in used]):
+            rows += len(columns[0])
+            if rows > self._stored:
+                raise self._changed()
+            try:
+                plan.add(dict(zip(used, columns, strict=True)), found, os.cpu_count() or 1)
+            except OutOfDomainError:
+                raise self._changed() from None
+        if rows != self._stored:
+            raise self._changed()
+        self._check_state()
         add_absent(found, marginals, self.schema, self.rows - self._stored)
         return found
 
     def joint_counts(self, requests: Sequence[Request]) -> Iterator[list[Counts]]:
-        for some in in_passes(requests, self.schema.derived.domain):
-            yield from self._joint(some)
-
-    def _joint(self, requests: Sequence[Request]) -> list[list[Counts]]:
-        found: list[list[Counts]] = []
-
-        def add(table: CodedTable) -> None:
-            counter = JointCounter(table)
-            for place, (parents, attributes) in enumerate(requests):
-                counted = counter.count(parents, attributes)
-                if place == len(found):
-                    found.append([np.array(counts) for counts in counted])
-                else:
-                    for whole, part in zip(found[place], counted, strict=True):
-                        whole += part
-
-        self._pass(add)
-        for (parents, attributes), counts in zip(requests, found, strict=True):
-            for attribute, table in zip(attributes, counts, strict=True):
-                flat = table.reshape(-1)
-                add_absent(flat, [(attribute, *parents)], self.schema, self.rows - self._stored)
-                table[...] = flat.reshape(table.shape)
-        return found
-
-    def _pass(self, see: Callable[[CodedTable], object]) -> None:
-        """Show every row once, and see to it that they are those of the beginning."""
-        places = [self._whole.index(name) for name in self.schema.names]
-        rows = 0
-        self._check_state()
-        for columns in self._batches.read(places):
-            if not len(columns[0]):
-                continue
-            rows += len(columns[0])
-            sizes = zip(columns, self.schema.domain, strict=True)
-            if rows > self._stored or any(int(column.max()) >= size for column, size in sizes):
-                raise self._changed()
-            see(CodedTable(self.schema, tuple(columns)))
-        if rows != self._stored:
-            raise self._changed()
-        self._check_state()
+        return joint_in_passes(self, requests)
 
     def _check_state(self) -> None:
         if self._batches.state() != self._state:
@@ -112,18 +83,3 @@ class PassedRows:
 
     def forget(self) -> None:
         self._erase()
-
-
-def in_passes(requests: Sequence[Request], domain: Sequence[int]) -> Iterator[list[Request]]:
-    """The requests in parts, each of which is counted in one pass."""
-    waiting: list[Request] = []
-    cells = 0
-    for parents, attributes in requests:
-        wanted = prod(domain[p] for p in parents) * sum(domain[a] for a in attributes)
-        if waiting and cells + wanted > PASS_CELLS:
-            yield waiting
-            waiting, cells = [], 0
-        waiting.append((parents, attributes))
-        cells += wanted
-    if waiting:
-        yield waiting

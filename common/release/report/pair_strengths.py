@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from privity.common.data.coded_table import CodedTable
-from privity.common.data.pair_tables import count_all
+from privity.common.data.contingency_tables import contingency_tables
 from privity.common.release.report.best_marginals import BestMargins, Margin
 from privity.common.release.report.noisy_association import Strength, strength
 
@@ -30,13 +30,9 @@ class Pair:
 
 def pairs(best: BestMargins, table: CodedTable) -> list[Pair]:
     """All pairs of attributes that have a domain, in the order of the schema."""
-    domain = table.schema.domain
     every = list(combinations((a for a, one in enumerate(table.schema.attributes) if not one.discover), 2))
-    counts, start, found = count_all(table, every), 0, []
-    for a, b in every:
-        cells = domain[a] * domain[b]
-        joint = counts[start : start + cells].reshape(domain[a], domain[b])
-        start += cells
+    found = []
+    for (a, b), joint in zip(every, contingency_tables(table, every), strict=True):
         margin = best.pair(a, b)
         measured = None
         if margin is not None:

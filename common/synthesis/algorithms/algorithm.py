@@ -84,7 +84,7 @@ class Algorithm(ABC, Generic[S]):
         """Whether a run with a delta spends all of its budget on one query (``AdvancedBudget``)."""
         return self.apart
 
-    def memory(self, schema: Schema, rows: int) -> int:
+    def memory(self, schema: Schema) -> int:
         """About how many bytes learning from so many rows takes besides the table; 0 if that is not much."""
         return 0
 

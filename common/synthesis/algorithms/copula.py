@@ -33,8 +33,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from privity.common.data.contingency_tables import counting_bytes
 from privity.common.data.noisy_tables import Marginal
-from privity.common.data.pair_tables import counting_bytes
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.run_budget import Share
@@ -115,7 +115,7 @@ class Copula(Algorithm[Settings]):
             hint = "Give a delta with the compositions zcdp and advanced, and none with basic."
             raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint=hint)
 
-    def memory(self, schema: Schema, rows: int) -> int:
+    def memory(self, schema: Schema) -> int:
         """About how many bytes counting and fitting take besides the table: from public quantities."""
         pairs = list(combinations(range(len(schema.attributes)), 2))
         cells = count_cells(pairs, schema.domain)
@@ -123,7 +123,7 @@ class Copula(Algorithm[Settings]):
         # Counts, noise, their sum, shares, thresholds, places: some 100 bytes a cell; a dozen square matrices; Python's
         # own objects for each table.
         fitting = 100 * cells + 12 * 8 * columns**2 + 300 * len(pairs)
-        return counting_bytes(pairs, schema.domain, rows) + fitting
+        return counting_bytes(math.prod(sorted(schema.domain)[-2:])) + fitting
 
     async def run(self, session: Session, share: Share, chosen: Settings) -> CopulaModel:
         """Measure all 1-way and pair tables for the share, and fit the copula."""

@@ -19,7 +19,6 @@ from privity.party.sources import held_rows as opening
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows
-from privity.party.sources.table_supersets import supersets
 from tests.harness import postgresql
 from tests.harness.stores import Row, put
 
@@ -229,7 +228,7 @@ def test_each_statement_of_a_question_is_about_the_same_rows(
     change: str, visits: str, server: postgresql.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(counting_store, "STATEMENT_TABLES", 1)
-    monkeypatch.setattr(counting_store, "supersets", lambda marginals, domain: supersets(marginals, domain, 1))
+    monkeypatch.setattr(counting_store, "WIDEST_CELLS", 1)
     found = open_rows(parse_address(visits), SCHEMA, Access(Hold.STORE, MEMORY))
     assert found.store is not None
     asked = []

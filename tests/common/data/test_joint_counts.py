@@ -1,35 +1,20 @@
-"""Joint counts on packed columns against counts cell by cell, and scores in batches against one by one."""
+"""Joint counts of requests against tables one by one, and scores in batches against one by one."""
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.data import parent_set_tables
 from privity.common.data.contingency_tables import contingency_table
 from privity.common.data.noisy_tables import AttributeParentPair
-from privity.common.data.parent_set_tables import PACKED_CELLS, JointCounter
 from privity.common.privacy.score_r import r_score, r_scores
+from privity.party import rows as party_rows
 from privity.party.answers_from_rows import PairScores
 from privity.party.rows import InMemory
 
 
-@given(st.lists(st.integers(2, 12), min_size=2, max_size=6), st.integers(0, 200), st.integers(0, 9), st.data())
-def test_joint_counts_are_those_of_the_contingency_table(make_table, domain, rows, seed, data):
-    table = make_table(domain, rows, seed)
-    size = data.draw(st.integers(1, min(3, len(domain) - 1)))
-    parents = data.draw(st.permutations(range(len(domain))))[:size]
-    others = [a for a in range(len(domain)) if a not in parents]
-    counter = JointCounter(table)
-    for _ in range(2):
-        for attribute, counts in zip(others, counter.count(parents, others), strict=True):
-            expected = contingency_table(table, [attribute, *parents]).reshape(domain[attribute], -1)
-            assert counts.dtype == np.int64
-            assert counts.tolist() == expected.tolist()
-
-
 @given(st.lists(st.integers(2, 9), min_size=2, max_size=7), st.integers(0, 300), st.integers(0, 9), st.data())
-def test_blocks_threads_and_shared_tables_change_nothing(make_table, domain, rows, seed, data):
+def test_joint_counts_are_those_of_the_contingency_table_however_many_passes(make_table, domain, rows, seed, data):
     table = make_table(domain, rows, seed)
     requests = []
     for _ in range(data.draw(st.integers(0, 4))):
@@ -37,30 +22,14 @@ def test_blocks_threads_and_shared_tables_change_nothing(make_table, domain, row
         size = data.draw(st.integers(1, min(3, len(domain) - 1)))
         requests.append((tuple(order[:size]), order[size:]))
     with pytest.MonkeyPatch.context() as patch:
-        for name, least, most in (
-            ("BLOCK_ROWS", 1, 400),
-            ("BLOCK_WORDS", 1, 8),
-            ("SHARED_CELLS", 1, 4000),
-            ("PACKED_CELLS", 0, 100),
-            ("THREADED_ROWS", 0, 300),
-            ("REQUESTS_AT_ONCE", 1, 3),
-        ):
-            patch.setattr(parent_set_tables, name, data.draw(st.integers(least, most)))
-        patch.setattr(parent_set_tables.os, "cpu_count", lambda: 2)
-        found = list(JointCounter(table).count_all(requests))
+        patch.setattr(party_rows, "PASS_CELLS", data.draw(st.integers(1, 400)))
+        found = list(InMemory(table).joint_counts(requests))
     assert len(found) == len(requests)
     for (parents, attributes), tables in zip(requests, found, strict=True):
         for attribute, counts in zip(attributes, tables, strict=True):
             expected = contingency_table(table, [attribute, *parents]).reshape(domain[attribute], -1)
             assert counts.dtype == np.int64
             assert counts.tolist() == expected.tolist()
-
-
-def test_both_ways_of_counting_are_in_use(make_table):
-    table = make_table([2, 12, 12], 100)
-    assert 2 * 12 <= PACKED_CELLS < 12 * 12
-    narrow, wide = JointCounter(table).count([1], [0, 2])
-    assert narrow.sum() == wide.sum() == 100
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 5)), max_size=8), st.integers(0, 2**20), st.data())
@@ -89,7 +58,7 @@ def test_known_scores_are_not_computed_again_until_they_are_forgotten(make_table
     assert first.tolist() == [
         r_score(contingency_table(table, p.marginal).reshape(table.schema.domain[p.attribute], -1)) for p in pairs
     ]
-    monkeypatch.setattr(JointCounter, "count", lambda *_: pytest.fail("counted again"))
+    monkeypatch.setattr(InMemory, "count", lambda *_: pytest.fail("counted again"))
     assert scores.of(pairs[::-1], "R").tolist() == first[::-1].tolist()
     scores.forget()
     with pytest.raises(pytest.fail.Exception):
