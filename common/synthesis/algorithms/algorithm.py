@@ -85,7 +85,7 @@ class Algorithm(ABC, Generic[S]):
         return self.apart
 
     def memory(self, schema: Schema) -> int:
-        """About how many bytes learning from so many rows takes besides the table; 0 if that is not much."""
+        """About how many bytes learning takes besides the table; 0 if that is not much."""
         return 0
 
     def may_select(self, settings: Mapping[str, Any]) -> bool:

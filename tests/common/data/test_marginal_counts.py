@@ -58,10 +58,7 @@ def test_derived_attributes_of_one_column_are_counted_together():
     generator = np.random.default_rng(1)
     columns = [generator.integers(0, size, 500, dtype=np.uint8) for size in schema.domain]
     everything = range(len(derived.domain))
-    marginals = [pair for pair in combinations(everything, 2)] + [
-        tuple(everything[:4]),
-        tuple(reversed(everything))[:3],
-    ]
+    marginals = [*combinations(everything, 2), tuple(everything[:4]), tuple(reversed(everything))[:3]]
     plan = counting_plan(derived, marginals, 500)
     assert set(plan.sizes) == {0, 1}, "derived attributes are read from their columns"
     found = np.zeros(plan.cells, dtype=np.int64)
