@@ -13,7 +13,8 @@ from privity.party.rows import Rows
 from privity.party.sources.address import Address, Form
 from privity.party.sources.held_rows import Access
 from privity.party.sources.open_rows import connect, faults, known_texts
-from privity.party.sources.sql_queries import Questions, Survey, surveyed
+from privity.party.sources.sql_queries import Questions, Survey
+from privity.party.sources.summed_rows import survey_of
 
 MOST_TABLES = 190
 """Pair tables that are counted to see how long it takes: those of 20 attributes."""
@@ -51,7 +52,7 @@ def inspect(address: Address, schema: Schema, access: Access) -> Inspection:
         store = connect(address, access.memory)
         try:
             questions = Questions(store, schema, known_texts(store, schema, access.slots), access.slots)
-            survey = surveyed(store.rows(questions.survey())[0])
+            survey = survey_of(store, questions)
             problems = faults(store, questions, schema, access.slots, survey)
             types = tuple(store.columns[name].declared for name, _ in schema.columns_of(store.columns))
         finally:
