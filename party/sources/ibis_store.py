@@ -136,7 +136,7 @@ class IbisStore:
         with self._asked() as backend:
             if self._is_sqlite:
                 # ibis would take the types of the answer from its first row.
-                (query,) = sqlglot.transpile(query, read="duckdb", write=backend.dialect)
+                query = in_dialect(backend, query)
                 # Bytes that are no UTF-8 are that row's fault alone.
                 backend.con.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
                 with contextlib.closing(backend.raw_sql(query)) as cursor:
@@ -185,6 +185,12 @@ class IbisStore:
         """What the owner is told of an error."""
         hint = "See that the backend runs, knows the table, and that its extra of ibis is installed."
         return PrivityError(kind, source=self.name, reason=f"{reason} ({type(error).__name__})", hint=hint)
+
+
+def in_dialect(backend: Any, query: str) -> str:
+    """A question in the backend's own dialect."""
+    (text,) = sqlglot.transpile(query, read="duckdb", write=backend.dialect)
+    return text
 
 
 def _column(name: str, kind: dt.DataType) -> Column:

@@ -6,19 +6,17 @@ import contextlib
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import Any
-
-import numpy as np
 
 from privity.common.data import marginal_counter
 from privity.common.errors import Catalogue, PrivityError
 from privity.party.sources import fingerprint, packed_codes, row_sums, spark_workers
-from privity.party.sources.ibis_store import IbisStore, sqlglot
+from privity.party.sources.ibis_store import IbisStore, in_dialect
 from privity.party.sources.packed_codes import taken_apart, word_sql, words
 from privity.party.sources.row_sums import RowSums, Sums
-from privity.party.sources.spark_workers import BYTES, SUMS, packing, summing, unpacked
+from privity.party.sources.spark_workers import BYTES, SUMS, RepeatedPartError, added, packing, summing, unpacked
 from privity.party.sources.sql_coding import quoted
 from privity.party.sources.store import Codes
 from privity.party.sources.store_columns import Column, Kind
@@ -119,25 +117,13 @@ class SparkStore(IbisStore):
         with self._asked() as backend:
             parts = self._words(backend, query, bounds).mapInArrow(summing(bounds, sums), SUMS)
             # Spark adds them up, so that what comes back does not grow with the number of partitions.
-            added = parts.groupBy("place").sum("n").mapInArrow(packing, BYTES)
-            found = [packed for (packed,) in added.collect()]
-        return self._total(found, sums.length)
-
-    def _total(self, found: Iterable[bytes], length: int) -> Sums:
-        """The sums in what came back; each partition says once that it is there.
-
-        Raises:
-            PrivityError: source-unreachable: a partition was counted more than once, or not at all.
-        """
-        places, counts = np.concatenate([unpacked(packed, 2) for packed in found], axis=1)
-        partitions = places < 0
-        told = np.sort(-1 - places[partitions])
-        if (counts[partitions] != 1).any() or not np.array_equal(told, np.arange(len(told))):
+            whole = parts.groupBy("place").sum("n").mapInArrow(packing, BYTES)
+            found = [packed for (packed,) in whole.collect()]
+        try:
+            return added(found, sums.length)
+        except RepeatedPartError:
             reason = "a part of the rows came back more than once, or not at all"
-            raise PrivityError(Catalogue.SOURCE_UNREACHABLE, source=self.name, reason=reason, hint=FAILED)
-        total = np.zeros(length, dtype=np.int64)
-        np.add.at(total, places[~partitions], counts[~partitions])
-        return total
+            raise PrivityError(Catalogue.SOURCE_UNREACHABLE, source=self.name, reason=reason, hint=FAILED) from None
 
     def _words(self, backend: Any, query: str, bounds: Sequence[int]) -> Any:
         """A data frame of the codes of rows as words; every code is below its bound."""
@@ -148,8 +134,7 @@ class SparkStore(IbisStore):
         return self._frame(backend, f"SELECT {', '.join(made)} FROM ({query}) AS coded")
 
     def _frame(self, backend: Any, query: str) -> Any:
-        (text,) = sqlglot.transpile(query, read="duckdb", write=backend.dialect)
-        return backend.raw_sql(text)
+        return backend.raw_sql(in_dialect(backend, query))
 
     def _failure(self, error: Exception, reason: str, kind: Catalogue) -> PrivityError:
         # What Spark says may quote values: it is searched, and never repeated.
@@ -164,9 +149,10 @@ class SparkStore(IbisStore):
 
     def close(self) -> None:
         super().close()
-        from pyspark import SparkContext
+        with contextlib.suppress(ImportError):  # a client of Spark Connect alone has no Java
+            from pyspark import SparkContext
 
-        process = getattr(SparkContext._gateway, "proc", None)
-        if process is not None and process.poll() is not None:
-            # Java has ended: the next session needs another one.
-            SparkContext._gateway = SparkContext._jvm = None
+            process = getattr(SparkContext._gateway, "proc", None)
+            if process is not None and process.poll() is not None:
+                # Java has ended: the next session needs another one.
+                SparkContext._gateway = SparkContext._jvm = None

@@ -79,6 +79,29 @@ def joined(batches: Batches) -> Iterator[list[npt.NDArray[np.int64]]]:
         yield [np.concatenate(some) for some in zip(*waiting, strict=True)]
 
 
+class RepeatedPartError(ValueError):
+    """A partition was summed more than once, or not at all."""
+
+
+def added(found: Iterable[bytes], length: int) -> npt.NDArray[np.int64]:
+    """The sums of all partitions, of which each has said once that it is among them.
+
+    Args:
+        found: what ``packing`` made of lines of ``SUMS``.
+
+    Raises:
+        RepeatedPartError: another number of times.
+    """
+    places, counts = np.concatenate([unpacked(packed, 2) for packed in found], axis=1)
+    partitions = places < 0
+    told = np.sort(-1 - places[partitions])
+    if (counts[partitions] != 1).any() or not np.array_equal(told, np.arange(len(told))):
+        raise RepeatedPartError
+    total = np.zeros(length, dtype=np.int64)
+    np.add.at(total, places[~partitions], counts[~partitions])
+    return total
+
+
 def unpacked(packed: bytes, columns: int) -> npt.NDArray[np.int64]:
     """What ``packing`` made: of shape (columns, rows)."""
     return np.frombuffer(packed, dtype=np.int64).reshape(columns, -1)
