@@ -155,4 +155,4 @@ class SparkStore(IbisStore):
             process = getattr(SparkContext._gateway, "proc", None)
             if process is not None and process.poll() is not None:
                 # Java has ended: the next session needs another one.
-                SparkContext._gateway = SparkContext._jvm = None
+                SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
