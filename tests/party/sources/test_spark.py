@@ -176,20 +176,19 @@ def test_a_partition_that_always_fails_makes_the_run_wait_and_shows_no_value(
 
 def test_what_overflows_in_a_view_is_refused_with_the_remedy(spark: None, tmp_path: Path) -> None:
     opened(written(tmp_path / "rows"))
-    session = SparkContext.getOrCreate()
-    frame = SparkSession(session).read.parquet(f"{tmp_path}/rows/*.parquet")
-    frame.selectExpr("ward", "CAST(score AS INT) * 100000000 AS score", "price").createOrReplaceGlobalTempView("wide")
+    frame = SparkSession.builder.getOrCreate().read.parquet(f"{tmp_path}/rows/*.parquet")
+    frame.selectExpr("ward", "CAST(score AS INT) * 100000000 AS score", "price").createOrReplaceTempView("wide")
     with pytest.raises(PrivityError) as found:
-        opened("pyspark://#global_temp.wide")
+        opened("pyspark://#wide")
     assert found.value.kind is Catalogue.SOURCE_REFUSED
     assert "a value is beyond the type" in found.value.message
 
 
 def test_a_collation_of_a_column_does_not_decide_what_a_text_is(spark: None, tmp_path: Path) -> None:
     opened(written(tmp_path / "rows"))
-    frame = SparkSession(SparkContext.getOrCreate()).sql(
+    frame = SparkSession.builder.getOrCreate().sql(
         "SELECT text COLLATE UNICODE_CI AS text FROM VALUES ('a'), ('A'), ('a'), ('b') AS rows(text)"
     )
-    frame.createOrReplaceGlobalTempView("texts")
+    frame.createOrReplaceTempView("texts")
     schema = parse_schema({"fields": [{"name": "text", "type": "string", "categories": ["a", "A", "b"]}]}, "s")
-    assert opened("pyspark://#global_temp.texts", schema=schema).count([(0,)]).tolist() == [2, 1, 1]
+    assert opened("pyspark://#texts", schema=schema).count([(0,)]).tolist() == [2, 1, 1]
