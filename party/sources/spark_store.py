@@ -64,7 +64,7 @@ REFUSED = (
 )  # fmt: skip
 """By what an error of Spark says: what is wrong, and what to do about it."""
 
-FAILED = "See the failed stage in Spark's own log. The node asks again."
+FAILED = "See the failed stage in Spark's own log. The node retries."
 
 
 class SparkStore(IbisStore):
