@@ -93,7 +93,7 @@ def points(quick: bool) -> list[Point]:
     stores, holds = ("Parquet", "PostgreSQL", "Spark"), ("store", "memory")
     found += grid(part="servers", store=stores, rows=5 * MILLION, hold=holds, memory=1)
     widest = (256, 1024, 4096, 16384)
-    found += grid(part="sweep", store=stores[1:], rows=200_000, hold="store", memory=1, widest=widest)
+    found += grid(part="sweep", store=("PostgreSQL",), rows=200_000, hold="store", memory=1, widest=widest)
     return found + grid(part="draws", rows=5 * MILLION, algorithm=("dp-subn", "privbayes"), hold=holds)
 
 
@@ -126,7 +126,10 @@ EXPERIMENT = Experiment(
         ),
         Table(
             "servers", ("store", "hold"),
-            {"open, s": "open:1", "count, s": "count:1", "both, s": "both:1", "node's peak, GB": "peak:2"},
+            {
+                "open, s": "open:1", "count, s": "count:1", "both, s": "both:1", "processor, s": "cpu:0",
+                "node's peak, GB": "peak:2",
+            },
             where={"part": "servers"},
         ),
         Table("widest table counted", ("widest",), "count", columns="store", where={"part": "sweep"}, digits=1),

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 from unittest.mock import patch
 
+import psutil
+
 from privity.common.data.coded_table import CodedTable
 from privity.common.synthesis.models import Model
 from privity.deploy.planning.worker_processes import worker_processes
@@ -32,8 +34,11 @@ def peak() -> float:
 
 
 def used() -> dict[str, float]:
-    """The processor's seconds and the peak in GB of this process so far."""
-    return {"cpu": sum(resource.getrusage(resource.RUSAGE_SELF)[:2]), "peak": peak()}
+    """The processor's seconds of this process and of those that it has started, and its own peak in GB, so far."""
+    own = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
+    others = (child.cpu_times() for child in psutil.Process().children(recursive=True))
+    started = sum(t.user + t.system + t.children_user + t.children_system for t in others)
+    return {"cpu": own + started, "peak": peak()}
 
 
 def fit_and_sample(

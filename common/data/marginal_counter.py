@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import Any
 
@@ -99,24 +98,26 @@ class CountingPlan:
             if columns[number].size and int(columns[number].max()) >= size:
                 raise OutOfDomainError(f"a code of column {number} is beyond its domain")
         rows = len(next(iter(columns.values())))
-        step = max(BLOCK_ROWS, SHARED_BYTES // (2 * max(len(self._shared), 1)) // BLOCK_ROWS * BLOCK_ROWS)
+        shared = self._shared()
+        step = max(BLOCK_ROWS, SHARED_BYTES // (2 * max(len(shared), 1)) // BLOCK_ROWS * BLOCK_ROWS)
         threads = min(threads, MOST_THREADS) if min(rows, step) * len(self.tables) >= THREADED_WORK else 1
         with ThreadPoolExecutor(threads) as pool:
             each = map if threads == 1 else pool.map
             for start in range(0, rows, step):
                 some = {number: column[start : start + step] for number, column in columns.items()}
-                self._add_some(some, min(step, rows - start), found, each)
+                self._add_some(some, shared, min(step, rows - start), found, each)
 
-    @cached_property
     def _shared(self) -> list[int]:
         """Places of the parts whose cells several tables use."""
         uses = np.bincount([part for table in self.tables for part in table.parts], minlength=len(self.parts))
         return [place for place in np.flatnonzero(uses > 1).tolist() if self.parts[place].weights]
 
-    def _add_some(self, columns: Mapping[int, Codes], rows: int, found: Counts, each: Callable[..., Any]) -> None:
-        """Add rows of which the shared parts' cells are held together; ``each`` is ``map``, or that of a pool."""
-        made = each(lambda part: _cells_of(self.parts[part], columns, 0, rows), self._shared)
-        shared = dict(zip(self._shared, made, strict=True))
+    def _add_some(
+        self, columns: Mapping[int, Codes], parts: list[int], rows: int, found: Counts, each: Callable[..., Any]
+    ) -> None:
+        """Add rows of which the cells of shared parts are held together; ``each`` is ``map``, or that of a pool."""
+        made = each(lambda part: _cells_of(self.parts[part], columns, 0, rows), parts)
+        shared = dict(zip(parts, made, strict=True))
         # Each marginal follows from one table, so that tables write to cells of their own.
         list(each(lambda table: self._count(table, columns, shared, rows, found), self.tables))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from privity.party.approvals import Filed, Progress
+from privity.party.approvals import Filed
+from privity.party.run_progress import Progress
 
 COMPLETED = "COMPLETED"
 ENROLMENT = "enrolment"

@@ -66,7 +66,7 @@ class CountedRows:
             return None if whole is None else whole.over(names)
 
         schema = self.schema.over(names)
-        return CountedRows(self._store, self._questions, schema, self._survey, self.rows, self.digest, near)
+        return type(self)(self._store, self._questions, schema, self._survey, self.rows, self.digest, near)
 
     def count(self, marginals: Sequence[Marginal]) -> Counts:
         domain = self.schema.derived.domain

@@ -28,7 +28,11 @@ def weights(schema: Schema) -> list[int]:
 
 def fingerprint(columns: Sequence[npt.NDArray[np.integer[Any]]], schema: Schema) -> int:
     """Of rows given as one array of codes an attribute."""
-    factors = weights(schema)
+    return mixed_cubes(columns, weights(schema))
+
+
+def mixed_cubes(columns: Sequence[npt.NDArray[np.integer[Any]]], factors: Sequence[int]) -> int:
+    """The sum of q^3 mod p over rows, given the weights; numpy alone."""
     total = 0
     for start in range(0, len(columns[0]), BLOCK_ROWS):
         block = slice(start, start + BLOCK_ROWS)

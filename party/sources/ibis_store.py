@@ -1,4 +1,4 @@
-"""Any backend of ibis, among them Spark for tables beyond one machine: counts are taken where the rows are.
+"""Any backend of ibis: counts are taken where the rows are. Spark has more of its own (``spark_store.py``).
 
 Questions are written once, in DuckDB's dialect; ibis (sqlglot) puts them into the backend's own.
 """
@@ -28,14 +28,6 @@ except ImportError:  # the extra is not installed
 
 WITHOUT_GROUPING_SETS = ("sqlite", "mysql", "impala", "datafusion", "druid", "exasol", "risingwave", "flink")
 VIEW = "privity_rows"
-SETTINGS = {
-    "pyspark": (
-        "SET spark.sql.variable.substitute=false",  # ${...} in a text would be replaced
-        "SET spark.sql.parser.escapedStringLiterals=false",
-    ),
-}
-"""By backend: what makes a text in a statement mean what ibis writes it for, whatever the configuration says."""
-
 COPIED = (
     "Copy the rows into a table that declares a type for each column: "
     "CREATE TABLE typed ({name} TEXT, ...); INSERT INTO typed SELECT {name}, ... FROM the table."
@@ -68,8 +60,7 @@ class IbisStore:
     def _connect(self) -> None:
         with self._told("it cannot be connected to"):
             self._backend = ibis.connect(self._address.url)
-            for setting in SETTINGS.get(self._backend.name, ()):
-                self._backend.raw_sql(setting)
+            self._set_up()
         table = self._address.table
         with self._told("it has no such table", Catalogue.SOURCE_REFUSED):
             if table.endswith(FILES) or "/" in table:
@@ -82,6 +73,9 @@ class IbisStore:
         self.grouping_sets = self._backend.name not in WITHOUT_GROUPING_SETS
         # Of each connection: settings are a session's.
         self._check_texts()
+
+    def _set_up(self) -> None:
+        """Set what a session of the backend needs."""
 
     def _named(self) -> str:
         operation = self._table.op()
@@ -142,7 +136,7 @@ class IbisStore:
         with self._asked() as backend:
             if self._is_sqlite:
                 # ibis would take the types of the answer from its first row.
-                (query,) = sqlglot.transpile(query, read="duckdb", write=backend.dialect)
+                query = in_dialect(backend, query)
                 # Bytes that are no UTF-8 are that row's fault alone.
                 backend.con.text_factory = partial(str, encoding="utf-8", errors="surrogateescape")
                 with contextlib.closing(backend.raw_sql(query)) as cursor:
@@ -185,9 +179,18 @@ class IbisStore:
         try:
             yield
         except Exception as error:
-            hint = "See that the backend runs, knows the table, and that its extra of ibis is installed."
-            reason = f"{reason} ({type(error).__name__})"
-            raise PrivityError(kind, source=self.name, reason=reason, hint=hint) from None
+            raise self._failure(error, reason, kind) from None
+
+    def _failure(self, error: Exception, reason: str, kind: Catalogue) -> PrivityError:
+        """What the owner is told of an error."""
+        hint = "See that the backend runs, knows the table, and that its extra of ibis is installed."
+        return PrivityError(kind, source=self.name, reason=f"{reason} ({type(error).__name__})", hint=hint)
+
+
+def in_dialect(backend: Any, query: str) -> str:
+    """A question in the backend's own dialect."""
+    (text,) = sqlglot.transpile(query, read="duckdb", write=backend.dialect)
+    return text
 
 
 def _column(name: str, kind: dt.DataType) -> Column:

@@ -17,7 +17,8 @@ from privity.party.sources.address import Address, Form
 from privity.party.sources.counting_store import NEAR_TABLES
 from privity.party.sources.held_rows import Access, Hold, coded_bytes
 from privity.party.sources.open_rows import Opened, connect, faults, known_texts, open_rows
-from privity.party.sources.sql_queries import Questions, Survey, surveyed
+from privity.party.sources.sql_queries import Questions, Survey
+from privity.party.sources.summed_rows import survey_of
 
 MOST_TABLES = 190
 """Pair tables that are counted to see how long it takes: those of 20 attributes."""
@@ -59,7 +60,7 @@ def inspect(address: Address, schema: Schema, access: Access) -> Inspection:
         store = connect(address, access.memory)
         try:
             questions = Questions(store, schema, known_texts(store, schema, access.slots), access.slots)
-            survey = surveyed(store.rows(questions.survey())[0])
+            survey = survey_of(store, questions)
             problems = faults(store, questions, schema, access.slots, survey)
             types = tuple(store.columns[name].declared for name, _ in schema.columns_of(store.columns))
         finally:
@@ -141,7 +142,10 @@ def automatic(address: Address, schema: Schema, access: Access, rows: int) -> st
     sizes = f"{needed:.2g} GB of codes, {allowed:.2g} GB allowed"
     if address.form in (Form.POSTGRESQL, Form.IBIS):
         place = "memory" if fits else "a file that goes when the run closes"
-        return f"the server counts up to {NEAR_TABLES} tables; for more, the codes are loaded into {place} ({sizes})"
+        counts = f"the server counts up to {NEAR_TABLES} tables; for more"
+        if address.url.startswith("pyspark"):
+            counts = "Spark's workers count all tables; for selections"
+        return f"{counts}, the codes are loaded into {place} ({sizes})"
     if fits:
         return f"holds the codes in memory ({sizes})"
     kept = "keeps the codes in a file" if address.form is Form.CSV else "reads the rows anew for each question"

@@ -33,9 +33,12 @@ from privity.party.sources.held_rows import (
     with_absent,
 )
 from privity.party.sources.sql_coding import Numbers, is_read_apart, quoted
-from privity.party.sources.sql_queries import NO_ORDER, NO_PERSON, TIED, Questions, Slots, Survey, surveyed
-from privity.party.sources.store import Store
+from privity.party.sources.sql_queries import NO_ORDER, NO_PERSON, TIED, Questions, Slots, Survey
+from privity.party.sources.store import Store, Summing
 from privity.party.sources.store_columns import column_problems, key_problems
+from privity.party.sources.summed_rows import SummedRows, survey_of
+
+SPARK = "pyspark://"
 
 MOST_TEXTS = 1 << 16
 """Different texts of a column that holds numbers as texts."""
@@ -67,8 +70,9 @@ def connect(address: Address, memory: int) -> Store:
             return PostgresqlStore(address)
         case Form.IBIS:
             from privity.party.sources.ibis_store import IbisStore  # its library takes a second to load
+            from privity.party.sources.spark_store import SparkStore
 
-            return IbisStore(address)
+            return SparkStore(address) if address.url.lower().startswith(SPARK) else IbisStore(address)
         case _:
             return EmbeddedStore(address, min(memory, default_memory()))
 
@@ -93,7 +97,7 @@ def open_rows(address: Address, schema: Schema, access: Access | None = None) ->
     store = connect(address, access.memory)
     state = store.state()
     questions = Questions(store, schema, known_texts(store, schema, access.slots), access.slots)
-    survey = surveyed(store.rows(questions.survey())[0])
+    survey = survey_of(store, questions)
     problems = faults(store, questions, schema, access.slots, survey)
     if problems:
         raise RowProblemsFound(problems)
@@ -178,7 +182,8 @@ def _held(store: Store, questions: Questions, schema: Schema, survey: Survey, ac
     if access.hold is Hold.CACHE:
         return holder.cached()
     if store.counts:
-        return CountedRows(store, questions, schema, survey, rows, holder.digest, holder.near)
+        counted = SummedRows if isinstance(store, Summing) else CountedRows
+        return counted(store, questions, schema, survey, rows, holder.digest, holder.near)
     return holder.passed(batches)
 
 

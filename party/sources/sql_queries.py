@@ -61,10 +61,15 @@ class Survey:
 
 
 class Questions:
-    """About the rows of one store under one schema."""
+    """About the rows of one store under one schema.
+
+    Attributes:
+        schema: all attributes that the rows are coded by.
+    """
 
     def __init__(self, store: Store, schema: Schema, texts: Mapping[str, Numbers], slots: Slots | None) -> None:
-        self._store, self._schema, self._slots = store, schema, slots
+        self.schema = schema
+        self._store, self._slots = store, slots
         self._slot = SLOT
         # Stores do not tell upper and lower case apart in the names of columns.
         while any(name.lower().startswith(self._slot) for name in store.columns):
@@ -96,6 +101,15 @@ class Questions:
         """All rows, with the codes of these attributes of the schema as a0, a1, ..."""
         return self._coded(attributes, ())
 
+    def coded_with_first(self) -> str:
+        """All rows, with the code of every attribute and, as the last one, 1 for the first row of a person, else 0."""
+        places = range(len(self.schema.attributes))
+        return self._coded(places, [f"{self._first} AS a{len(places)}"])
+
+    @property
+    def _first(self) -> str:
+        return f"CASE WHEN {self._slot} = 1 THEN 1 ELSE 0 END" if self._slots else "1"
+
     def _coded(self, attributes: Sequence[int], also: Sequence[str]) -> str:
         codes = [f"{self._codes[a]} AS a{place}" for place, a in enumerate(attributes)]
         return f"SELECT {', '.join([*codes, *also])} FROM {self._rows()}"
@@ -119,18 +133,17 @@ class Questions:
 
     def _mixed(self, keys: Sequence[str], also: Sequence[str] = ()) -> str:
         """Rows of codes with what the fingerprint is made of as q; ``keys`` are SQL over a0, a1, ..."""
-        store, everything = self._store, range(len(self._schema.attributes))
+        store, everything = self._store, range(len(self.schema.attributes))
         coded = f"{self._coded(everything, also)} {store.fence}"
-        mixed = mixed_sql([f"a{a}" for a in everything], self._schema)
+        mixed = mixed_sql([f"a{a}" for a in everything], self.schema)
         kept = ", ".join([*keys, *also, f"{mixed} AS q"])
         return f"SELECT {kept} FROM ({coded}) AS coded {store.fence}"
 
     def survey(self) -> str:
         """One row: rows, persons, fingerprint, then for each attribute how many rows are outside its domain."""
-        places = range(len(self._schema.attributes))
-        sums = [f"CASE WHEN a{a} = {outside(self._schema.attributes[a])} THEN 1 ELSE 0 END" for a in places]
-        first = f"CASE WHEN {self._slot} = 1 THEN 1 ELSE 0 END" if self._slots else "1"
-        parts = enumerate(["1", first, cube_sql("q"), *sums])
+        places = range(len(self.schema.attributes))
+        sums = [f"CASE WHEN a{a} = {outside(self.schema.attributes[a])} THEN 1 ELSE 0 END" for a in places]
+        parts = enumerate(["1", self._first, cube_sql("q"), *sums])
         found = ", ".join(f"CAST(COALESCE(SUM({part}), 0) AS BIGINT) AS s{place}" for place, part in parts)
         mixed = self._mixed([f"a{a}" for a in places], [self._slot] if self._slots else [])
         return f"SELECT {found} FROM ({mixed}) AS mixed"
@@ -154,7 +167,7 @@ class Questions:
 
     def misses(self, attribute: int, most: int) -> str:
         """Some different values outside an attribute's domain in the rows that count, as texts."""
-        a = self._schema.attributes[attribute]
+        a = self.schema.attributes[attribute]
         column = self._store.columns[self._columns[attribute]]
         text = f"CAST({quoted(column.name)} AS VARCHAR)"
         where = f"{'AND' if self._slots else 'WHERE'} {self._codes[attribute]} = {outside(a)}"
@@ -189,7 +202,7 @@ class Questions:
     def _key(self, attribute: int, schema: Schema) -> str:
         derived = schema.derived
         base = derived.base[attribute]
-        code = f"a{self._schema.index(schema.names[base])}"
+        code = f"a{self.schema.index(schema.names[base])}"
         if attribute == base:
             return code
         return derived_sql(code, derived.derive(attribute, np.arange(schema.domain[base])).tolist())

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from privity.party.sources.row_sums import RowSums, Sums
 from privity.party.sources.store_columns import Column
 
 Codes = npt.NDArray[np.unsignedinteger[Any]]
@@ -54,4 +55,17 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Let go of what is held."""
+        ...
+
+
+@runtime_checkable
+class Summing(Protocol):
+    """A store whose workers run numpy over its coded rows."""
+
+    def summed(self, query: str, sizes: Sequence[int], sums: RowSums) -> Sums:
+        """What ``sums`` says of all rows of the query, in one pass; each code is at most its size.
+
+        Raises:
+            PrivityError: source-unreachable, source-refused.
+        """
         ...

@@ -37,7 +37,7 @@ from tests.harness.places import ROOT
 
 PR_SET_PDEATHSIG = 1
 LOADED_WHEN_USED = ("sklearn.ensemble", "sklearn.linear_model", "sklearn.metrics", "scipy.optimize", "psycopg")
-LOADED_BY_FEW = ("ibis_store", "merging_by_cccp")
+LOADED_BY_FEW = ("ibis_store", "spark_store", "merging_by_cccp")
 LONGEST_COMMAND = 1 << 16
 
 

@@ -107,7 +107,8 @@ def test_comments_within_a_list_stay_or_are_named(line: str, names: list[str]) -
     lost = forms.lost_comments(text, after)
     comments = re.findall(r"#[^\n]*", text)
     assert sorted([*lost, *re.findall(r"#[^\n]*", after)]) == sorted(comments)
-    if {*was["algorithms"]} <= {*names}:
+    # What is put after a list's last comment, the library may write into that comment: then the list is made anew.
+    if {*was["algorithms"]} <= {*names} and line != LISTS[1]:
         assert not lost
 
 

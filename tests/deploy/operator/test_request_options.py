@@ -11,6 +11,7 @@ import pytest
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER
+from privity.common.synthesis.automatic_choice import RULES
 from privity.curator.run_request import parse_request
 from privity.deploy.operator.request_options import RunOptions, read_spec, run_request, with_algorithm
 
@@ -38,7 +39,7 @@ def test_an_algorithm_left_open_is_named_with_its_reason_before_anything_is_sent
     schema = parse_schema({"fields": [{"name": name, "type": "boolean"} for name in "abc"]}, "schema")
     request = with_algorithm(run_request(RunOptions(epsilon="1")), schema, [10_000] * 3)
     assert parse_request(json.dumps(request).encode()).automatic == request["automatic"]
-    assert (request["algorithm"], request["automatic"]["rules"]) == ("aim", 1)
+    assert (request["algorithm"], request["automatic"]["rules"]) == ("aim", RULES)
     named = run_request(RunOptions(epsilon="1", algorithm="mst"))
     assert with_algorithm(named, schema, [10_000] * 3) is named
     with pytest.raises(PrivityError, match="settings: they are of one algorithm"):

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from privity.common.data.schema import parse_schema
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
-from privity.party.sources import ibis_store
+from privity.party.sources import spark_store
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows
@@ -143,7 +143,7 @@ def test_spark_reads_texts_as_they_are_whatever_it_is_set_to_or_is_refused(
     for name, value in settings.items():
         session.conf.set(name, value)
         assert opened(address, fields, Hold.STORE).tolist() == [[2, 1, 1]]
-    monkeypatch.setattr(ibis_store, "SETTINGS", {})
+    monkeypatch.setattr(spark_store, "SETTINGS", ())
     for name, value in settings.items():
         session.conf.set(name, value)
         with pytest.raises(PrivityError, match="it reads or compares texts in a way of its own"):

@@ -61,3 +61,5 @@ def test_auto_says_what_it_does_and_why(parquet, tmp_path):
     server = parse_address("postgresql://someone@localhost/base#rows")
     assert "the codes are loaded into memory" in automatic(server, SCHEMA, Access(memory=2000), 500)
     assert "into a file that goes" in automatic(server, SCHEMA, Access(memory=2000), 5000)
+    spark = parse_address("pyspark://#rows")
+    assert automatic(spark, SCHEMA, Access(memory=2000), 500).startswith("Spark's workers count all tables")
