@@ -38,7 +38,7 @@ COMMANDS = {
     "export": ("release:export_command", "Write a release's noisy marginals in the shape that another library reads."),
     "verify": (
         "release:verify_command",
-        "Check files, forms, figures and rows of a release, and list all faults at once.",
+        "Check files, forms, figures and rows of a release, and who signed it; list all faults at once.",
     ),
     "evaluate": ("evaluate:evaluate", "Judge synthetic tables beside real rows: not private, data owner only."),
     "show": (
