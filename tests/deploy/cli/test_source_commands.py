@@ -72,7 +72,7 @@ def test_check_shows_the_owner_what_the_node_would_use(tmp_path: Path) -> None:
         done = privity("party", "check", "--config", party(tmp_path / f"p{number}", data, schema))
         assert done.returncode == 0, done.stderr
         assert "Rows: 500 that count; n = 500, 5 attributes." in done.stdout
-        assert "to count 10 tables of pairs" in done.stdout
+        assert "auto is set as hold. auto " in done.stdout
         assert "not sent anywhere" in done.stdout
         assert not (tmp_path / f"p{number}" / "state" / "journal.sqlite").exists()
 
