@@ -214,7 +214,8 @@ class LedgerFile:
         return found
 
     def _own_lines(self, kind: Kind, after: int, upto: int) -> list[Line]:
-        where = "WHERE id > ? AND id <= ? AND kind = ? AND book = ? ORDER BY id"
+        # A + keeps SQLite from another index than that of the lines' numbers.
+        where = "WHERE id > ? AND id <= ? AND +kind = ? AND +book = ? ORDER BY id"
         found = self._lines(where, after, upto, kind.value, OWN_BOOK)
         try:
             for line in found:

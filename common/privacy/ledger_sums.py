@@ -41,7 +41,7 @@ class LedgerSums(LedgerFile):
     def charged_to_run(self, run: str, rows: int) -> Accountant:
         """What this node was charged in a run for a person with so many rows here; rows elsewhere are left out."""
         with self._held():
-            lines = self._lines("WHERE kind = 'charge' AND node = ? AND run = ? ORDER BY id", self.node, run)
+            lines = self._lines("WHERE kind = 'charge' AND node = ? AND run = ? ORDER BY +id", self.node, run)
         found = Accountant(rows)
         for line in lines:
             found = found if line.charge.for_a_person else charged(found, line)

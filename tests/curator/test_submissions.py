@@ -400,7 +400,7 @@ def test_a_release_is_fetched_without_a_file_that_is_kept_open(tmp_path: Path) -
             async with channel(network, network.consortium.tls.pairs[f"operator/{OPERATOR}"]) as link:
                 streams = [rpc.OperatorStub(link).Fetch(pb.RunName(run="autumn")) for _ in range(20)]
                 firsts = [(await stream.read()).name for stream in streams]
-                assert firsts == ["marginals.json"] * 20
+                assert firsts == ["attestations.json"] * 20
                 await asyncio.sleep(0.5)
                 assert [stream.done() for stream in streams] == [False] * 20
                 assert open_files_of(releases) == 0
