@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from privity.common.data.coded_table import CodedTable
-from privity.common.data.contingency_tables import Request, count_marginals, joint_marginals, joint_tables
+from privity.common.data.contingency_tables import Request, count_marginals
 from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
 from privity.party.sources.fingerprint import digest, fingerprint
@@ -89,12 +89,18 @@ class InMemory:
 def joint_in_passes(rows: Rows, requests: Sequence[Request]) -> Iterator[list[Counts]]:
     """``Rows.joint_counts`` by ``Rows.count``, some requests at a time."""
     domain = rows.schema.derived.domain
-    waiting: list[Request] = []
+    waiting: list[list[Marginal]] = []
     cells = 0
     for place, (parents, attributes) in enumerate(requests, 1):
-        waiting.append((parents, attributes))
+        waiting.append([(attribute, *parents) for attribute in attributes])
         cells += prod(domain[p] for p in parents) * sum(domain[a] for a in attributes)
         if cells >= PASS_CELLS or place == len(requests):
-            marginals = [marginal for request in waiting for marginal in joint_marginals(request)]
-            yield from joint_tables(rows.count(marginals), waiting, domain)
+            counts, start = rows.count([marginal for some in waiting for marginal in some]), 0
+            for some in waiting:
+                tables = []
+                for attribute, *others in some:
+                    stop = start + domain[attribute] * prod(domain[p] for p in others)
+                    tables.append(counts[start:stop].reshape(domain[attribute], -1))
+                    start = stop
+                yield tables
             waiting, cells = [], 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -97,22 +97,3 @@ def _part(derived: DerivedAttributes, attributes: Marginal) -> Part:
         before = weights.get(base, 0)
         weights[base] = stride * derived.derive(a, codes) + (before * codes if isinstance(before, int) else before)
     return Part(sizes, tuple(weights.items()))
-
-
-def joint_marginals(request: Request) -> list[Marginal]:
-    """The marginals of a request: each attribute, then the parents."""
-    parents, attributes = request
-    return [(attribute, *parents) for attribute in attributes]
-
-
-def joint_tables(cells: Counts, requests: Sequence[Request], domain: Sequence[int]) -> Iterator[list[Counts]]:
-    """From the cells of the requests' marginals: for each request its tables, of shape (size, cells of the parents)."""
-    start = 0
-    for parents, attributes in requests:
-        width = prod(domain[p] for p in parents)
-        tables = []
-        for attribute in attributes:
-            stop = start + domain[attribute] * width
-            tables.append(cells[start:stop].reshape(domain[attribute], width))
-            start = stop
-        yield tables

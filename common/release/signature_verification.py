@@ -163,7 +163,7 @@ def unsigned(folder: Path) -> str:
     if privacy["simulation"]:
         return "it is not signed: a simulation's keys all lay on one machine."
     if privacy["K"] == 1:
-        return "it is not signed: one owner alone published it, and there is no manifest."
+        return "it is not signed: a single data owner published it, without a consortium."
     return f"it is not signed: {ATTESTATIONS} is missing. An earlier version made the release, or somebody left it out."
 
 

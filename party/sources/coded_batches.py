@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -22,9 +22,6 @@ from privity.party.sources.sql_queries import Questions
 from privity.party.sources.store import Codes, Store
 
 BATCH_ROWS = 1 << 20
-
-Progress = Callable[[int], None]
-"""Told of rows that were read."""
 
 
 class CodedBatches(Protocol):

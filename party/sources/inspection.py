@@ -14,18 +14,18 @@ from privity.common.data.table_reading import Coder, no_rows
 from privity.common.errors import Catalogue, PrivityError, Problem
 from privity.party.rows import Rows
 from privity.party.sources.address import Address, Form
-from privity.party.sources.counting_store import NEAR_TABLES
+from privity.party.sources.counting_store import NEAR_TABLES, CountedRows
 from privity.party.sources.held_rows import Access, Hold, coded_bytes
 from privity.party.sources.open_rows import Opened, connect, faults, known_texts, open_rows
 from privity.party.sources.sql_queries import Questions, Survey
-from privity.party.sources.summed_rows import survey_of
+from privity.party.sources.summed_rows import SummedRows, survey_of
 
 MOST_TABLES = 190
 """Pair tables that are counted to see how long it takes: those of 20 attributes."""
 
 
 TRIED_BY_SERVER = 4
-"""Pair tables that a server is asked for: it takes far longer for each."""
+"""Pair tables that a server is asked for which counts one after another."""
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ def tried(address: Address, schema: Schema, access: Access, hold: Hold) -> Way:
                 raise
             return Way(hold, str(error.fields["reason"]))
         ready = time.monotonic()
-        by_server = hold is Hold.STORE and opened.store is not None and opened.store.counts
-        tables, seconds = time_to_count(opened.rows, TRIED_BY_SERVER if by_server else MOST_TABLES)
+        one_by_one = isinstance(opened.rows, CountedRows) and not isinstance(opened.rows, SummedRows)
+        tables, seconds = time_to_count(opened.rows, TRIED_BY_SERVER if one_by_one else MOST_TABLES)
         every = max(comb(len(in_pairs(schema)), 2), 1)
         memory = coded_bytes(schema, opened.rows.rows) if hold is Hold.MEMORY else 0
         if opened.store is not None:

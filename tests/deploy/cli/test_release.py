@@ -213,7 +213,7 @@ def test_a_whole_release_is_verified_in_plain_words(release):
 
 
 def test_a_release_of_one_owner_is_not_signed_and_verify_says_so(release, tmp_path):
-    alone = "not signed: one owner alone published it, and there is no manifest"
+    alone = "not signed: a single data owner published it, without a consortium"
     done = privity("verify", release)
     assert done.returncode == Exit.DONE
     assert alone in done.stdout
