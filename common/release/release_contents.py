@@ -28,13 +28,26 @@ MOST_RELEASE_CELLS = 1 << 28
 RELEASE_FILES = (SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT)
 """Of every release."""
 
+MEANINGS = {
+    SYNTHETIC: "the synthetic rows: the table to work with",
+    MODEL: "the model that they were drawn from",
+    MARGINALS: "every noisy marginal, with its error bar",
+    SCHEMA: "the attributes and their categories",
+    PRIVACY: "the privacy statement, for programs",
+    SCORES: "how good the rows are, by noisy scores of all owners",
+    RUN: "what the run was and what it sent, with the digest of every file",
+    ATTESTATIONS: "what the curator and each party signed of these files, if they did",
+    REPORT: "all of it on one page",
+}
+"""Every file that a release may have, in the order in which people are shown them."""
+
 LARGEST_FILES = {
     SYNTHETIC: 64 * MOST_RELEASE_CELLS,
     **dict.fromkeys((MODEL, MARGINALS, REPORT), 1 << 30),
     **dict.fromkeys((SCHEMA, ATTESTATIONS), 1 << 24),
     **dict.fromkeys((PRIVACY, RUN, SCORES), 1 << 23),
 }
-"""Every file that a release may have, and its most bytes: some times what the largest honest release needs.
+"""The most bytes of each file: some times what the largest honest release needs.
 
 A round has 2^24 cells at most, of some 20 characters each; a statement, some 1 kB for each of at most 1,000 parties.
 """

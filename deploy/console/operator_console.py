@@ -18,14 +18,14 @@ from privity.common.formats import shorten
 from privity.common.privacy.budget import readable
 from privity.common.protocol.run_spec import check_run_name
 from privity.common.protocol.secure_sum_method import Method
-from privity.common.release.release_contents import RELEASE_FILES, REPORT
+from privity.common.release.release_contents import REPORT
 from privity.common.release.release_folder import is_release
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
 from privity.common.text.awaited_words import answer_to
 from privity.deploy.console.audit_log import AuditLog
 from privity.deploy.console.local_site import LocalSite, changed
-from privity.deploy.console.release_files import RELEASES, release_file
+from privity.deploy.console.release_files import RELEASES, files_of, release_file
 from privity.deploy.console.run_comparison import Comparison, Rehearsed, compare, rehearse
 from privity.deploy.console.run_list import RunLine, run_list
 from privity.deploy.operator.operator_folder import client_of, link_of, newest_manifest
@@ -119,7 +119,7 @@ class _Runs:
         status = client_of(self._file).why(run)
         return self._site.page(
             "operator_run.html.j2", place="runs", status=400 if wrong else 200, run=status, wrong=wrong,
-            lines=list(standing(status)), names=RELEASE_FILES, report=REPORT,
+            lines=list(standing(status)), files=files_of(self._releases / run), report=REPORT,
             awaited=[(one, one.note or answer_to(one.step), remedy(run, one)) for one in status.awaited],
             is_fetched=is_release(self._releases / run), under_way=status.state in UNDER_WAY,
             completed=status.state == COMPLETED, is_stopped=status.state == STOPPED, failed=status.state == FAILED,

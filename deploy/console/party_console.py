@@ -26,7 +26,7 @@ from privity.common.node.process import is_at_work
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.ledger_folder import default_ledger
-from privity.common.release.release_contents import RELEASE_FILES, REPORT
+from privity.common.release.release_contents import REPORT
 from privity.common.release.release_folder import is_release
 from privity.common.storage.journal import Journal
 from privity.common.text.utc_times import utc_now
@@ -34,7 +34,7 @@ from privity.deploy.console.audit_log import AuditLog
 from privity.deploy.console.budget_pages import BudgetPages, OpenLedgers, budget_of
 from privity.deploy.console.local_site import LocalSite, changed
 from privity.deploy.console.policy_pages import PolicyPages
-from privity.deploy.console.release_files import MEANINGS, RELEASES, release_file
+from privity.deploy.console.release_files import RELEASES, files_of, release_file
 from privity.deploy.console.run_list import RunLine, run_list
 from privity.deploy.console.run_standing import COMPLETED, standing, under_way
 from privity.deploy.consortium.doctor_checks import Check, Verdict, examine_party
@@ -273,9 +273,8 @@ class _Node:
         files = self._files
         completed = [one.spec.run for one in files.approvals.filed()[::-1] if one.closed and one.end[0] == COMPLETED]
         return self._site.page(
-            "releases.html.j2", place="releases", report=REPORT, names=RELEASE_FILES,
-            completed=[(run, is_release(files.releases / run)) for run in completed], folder=files.releases,
-            meanings=MEANINGS,
+            "releases.html.j2", place="releases", report=REPORT, folder=files.releases,
+            completed=[(run, is_release(files.releases / run), files_of(files.releases / run)) for run in completed],
         )  # fmt: skip
 
     def fetch(self, run: str) -> flask.Response:

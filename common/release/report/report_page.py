@@ -13,7 +13,7 @@ from typing import Any
 from privity.common.pages import render
 from privity.common.privacy.statement import largest
 from privity.common.protocol.step_limits import TABLE_CELLS
-from privity.common.release.release_contents import Release
+from privity.common.release.release_contents import ATTESTATIONS, MEANINGS, SCORES, Release
 from privity.common.release.report import TEMPLATES, number_texts, plain_words, quality
 from privity.common.release.report.best_marginals import Margin
 from privity.common.release.report.distributions import Measured
@@ -218,7 +218,10 @@ def budget(release: Release) -> dict[str, Any]:
 def publication(release: Release) -> dict[str, Any]:
     """The parties, and the files."""
     person, row = largest(release.privacy, "person"), largest(release.privacy, "row")
-    return {"parties": release.privacy["parties"], "of_row": person != row, "scored": release.scores is not None}
+    parties = release.privacy["parties"]
+    left_out = ({SCORES} if release.scores is None else set()) | ({ATTESTATIONS} if len(parties) == 1 else set())
+    files = [(file, meaning) for file, meaning in MEANINGS.items() if file not in left_out]
+    return {"parties": parties, "of_row": person != row, "files": files}
 
 
 def cost(release: Release) -> dict[str, Any]:
