@@ -27,7 +27,7 @@ def what_it_is(release: Release, synthetic_rows: int) -> str:
     return (
         f"{who} published {counted(synthetic_rows, 'synthetic row')}; none is copied from a real one. They are drawn"
         f" from a statistical model, learned from counts over {rows} to which random noise was added{together}. The"
-        " noise limits what anybody can learn about one person."
+        f" noise limits what anybody can learn from one person's {_rows(release.privacy)}."
     )
 
 
@@ -60,6 +60,15 @@ def _rows(privacy: Mapping[str, Any]) -> str:
     return "row" if one else "rows"
 
 
+def _places(privacy: Mapping[str, Any]) -> str:
+    """Where a person may have rows, and how many."""
+    m, s = privacy["rows_per_person"], privacy["parties_per_person"]
+    each = "one row" if m == 1 else counted(m, "row")
+    if len(privacy["parties"]) == 1:
+        return each
+    return f"{each}, at one party" if s == 1 else f"{each} at a party, and rows at {count(s)} parties"
+
+
 def what_a_guess_is_worth(privacy: Mapping[str, Any]) -> str:
     """The guarantee as a bet."""
     right = guess(*largest(privacy, "person"))
@@ -76,9 +85,9 @@ def may_it_be_published(release: Release) -> str:
     if delta * sum(party["rows"] for party in privacy["parties"]) >= 1:
         return "Better not: delta is too large for the number of rows, so that the guarantee means little."
     told = (
-        f"Yes, if its owners accept {_of((epsilon, delta))} for a person. The guarantee covers all files of this folder"
-        " together, whatever readers know and whatever they do with them. The loss adds to that of other releases"
-        " about the same people."
+        f"Yes, if its owners accept {_of((epsilon, delta))} for a person, and no person has more than"
+        f" {_places(privacy)}. The guarantee covers all files of this folder together, whatever readers know or do. The"
+        " loss adds to that of other releases about the same people."
     )
     if privacy["simulation"]:
         told += " This was a simulation: one machine saw all rows, and nobody was protected from it."
@@ -91,8 +100,10 @@ def what_not_to_use_it_for(release: Release, quality: Quality) -> list[str]:
     if quality.group is not None:
         found.append(
             f"Groups of fewer than about {count(max(quality.group, 10))} rows: noise alone moves a count by up to"
-            f" {count(quality.group)} rows, even in the marginals with the least noise."
+            f" {count(quality.group)} rows in most cases, even in the marginals with the least noise."
         )
+    if any(one.edges and one.histogram is None for one in release.schema.attributes):
+        found.append("Anything finer than the bins of a number: within a bin, values are drawn at random.")
     names = [release.schema.names[place] for place in sorted(release.model.alone)]
     far, every = quality.attributes.of(Standing.FAR), len(names) == len(release.schema.names)
     if names:
@@ -110,8 +121,8 @@ def what_not_to_use_it_for(release: Release, quality: Quality) -> list[str]:
     if far:
         found.append(f"Shares of {counted(far, 'attribute')} that may be more than 5 percentage points off.")
     found.append(
-        "Standard errors and tests as if the rows were real: they leave out the noise. Have the data owners confirm"
-        " what matters on real rows."
+        "Standard errors and tests as if the rows were real: they leave out the noise. What data owners confirm on real"
+        " rows and publish is a release of its own."
     )
     return found
 

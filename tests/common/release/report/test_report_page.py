@@ -285,7 +285,7 @@ def test_the_first_screen_is_for_this_release(tmp_path):
     clear = Page(page_of(tmp_path / "clear", "one-way", people(5000), epsilon="100")).text
     assert "5 within 1 percentage point" in clear
     assert "right in at most 100 of 100 cases" in clear
-    assert "Yes, if its owners accept epsilon 100 for a person." in clear
+    assert "Yes, if its owners accept epsilon 100 for a person, and no person has more than" in clear
 
 
 def test_what_the_owners_scored_is_on_the_first_screen(tmp_path):
