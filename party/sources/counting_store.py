@@ -71,10 +71,8 @@ class CountedRows:
     def count(self, marginals: Sequence[Marginal]) -> Counts:
         domain = self.schema.derived.domain
         tables = [table.in_order() for table in supersets(marginals, domain, WIDEST_CELLS)]
-        if len(tables) > NEAR_TABLES:
-            self._kept = self._kept or self._near()
-        if self._kept is not None:
-            return self._kept.count(marginals)
+        if len(tables) > NEAR_TABLES and (kept := self._close_at_hand()) is not None:
+            return kept.count(marginals)
         starts = np.cumsum([0, *(prod(domain[a] for a in marginal) for marginal in marginals)]).tolist()
         found = np.zeros(starts[-1], dtype=np.int64)
         for statement in _statements(tables, domain):
@@ -84,11 +82,12 @@ class CountedRows:
         return found
 
     def joint_counts(self, requests: Sequence[Request]) -> Iterator[list[Counts]]:
+        kept = self._close_at_hand()
+        yield from joint_in_passes(self, requests) if kept is None else kept.joint_counts(requests)
+
+    def _close_at_hand(self) -> Rows | None:
         self._kept = self._kept or self._near()
-        if self._kept is not None:
-            yield from self._kept.joint_counts(requests)
-            return
-        yield from joint_in_passes(self, requests)
+        return self._kept
 
     def forget(self) -> None:
         if self._kept is not None:

@@ -8,7 +8,8 @@ import pytest
 from benchmarks.experiments.sources import rows_in
 from benchmarks.methods.made_rows import made_descriptor, made_schema, write_rows
 from benchmarks.methods.source_counting import count, count_in_memory, learn
-from privity.party.rows import BLOCK_ROWS, InMemory
+from privity.common.data.marginal_counter import BLOCK_ROWS
+from privity.party.rows import InMemory
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows

@@ -13,8 +13,9 @@ import pytest
 
 from privity.common.data.schema import parse_schema
 from privity.common.errors import Catalogue, PrivityError
+from privity.party import rows as party_rows
 from privity.party.rows import Rows
-from privity.party.sources import counting_store, rereading
+from privity.party.sources import counting_store
 from privity.party.sources import held_rows as opening
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
@@ -162,7 +163,7 @@ def test_a_file_that_comes_or_goes_is_a_change(form: str, address: str, tmp_path
 def test_a_file_that_changes_between_two_passes_ends_the_question(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(rereading, "PASS_CELLS", 1)
+    monkeypatch.setattr(party_rows, "PASS_CELLS", 1)
     rows = opened(put("parquet", tmp_path, ROWS), Hold.STORE, tmp_path)
     expected = joint(rows)
     answers = rows.joint_counts(REQUESTS)
