@@ -1,0 +1,92 @@
+"""Runs of three nodes, each with rows in Parquet files, and what they take of the machine."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import psutil
+
+from benchmarks.experiment import Values
+from benchmarks.methods.made_rows import made_schema
+from benchmarks.methods.soak_work import MASKS, PATIENCE, START_SECONDS
+from privity.common.protocol.secure_sum_method import Method
+from privity.deploy.consortium.provisioning import HOST, Limits, point_to, provision
+from privity.deploy.operator.operator_client import OperatorClient
+from privity.deploy.simulation.child_processes import ProcessGroup
+
+SYNTHETIC_ROWS = 1_000_000
+DELTA = Fraction(1, 10**9)
+POLL_SECONDS = 0.2
+
+
+def release(files: Mapping[str, Path], algorithm: str) -> Values:
+    """A run over parties that hold these files, from submission until the release is on the operator's disk."""
+    with tempfile.TemporaryDirectory(prefix="privity-tall-") as scratch:
+        folder = Path(scratch)
+        schema = made_schema()
+        # The rows themselves stay where they are; no data.csv is read.
+        nothing = {name: pd.DataFrame({field: [] for field in schema.names}) for name in files}
+        consortium = provision(
+            folder / "consortium", nothing, schema, Limits(Fraction(1), 1, MASKS, None, DELTA), patience=PATIENCE
+        )
+        with ProcessGroup(folder / "logs") as group:
+            port_file, config = consortium.curator / "port", consortium.curator / "curator.toml"
+            group.start("curator", ["curator", "serve", "--config", str(config), "--port-file", str(port_file)])
+            deadline = time.monotonic() + START_SECONDS
+            while not port_file.exists() and time.monotonic() < deadline:
+                group.check()
+                time.sleep(POLL_SECONDS)
+            port = int(port_file.read_text(encoding="ascii"))
+            point_to(consortium, port)
+            for name, file in files.items():
+                settings = consortium.party(name) / "party.toml"
+                text = settings.read_text(encoding="utf-8")
+                settings.write_text(text.replace('"data.csv"', json.dumps(str(file.absolute()))), encoding="utf-8")
+                group.start(name, ["party", "serve", "--config", str(settings)])
+            client = OperatorClient(f"{HOST}:{port}", *consortium.operator_files)
+            began = time.monotonic()
+            run = client.submit(_request(algorithm), "tall")
+            *_, last = client.watch(run)
+            if last.state != "COMPLETED":
+                raise RuntimeError(f"{run} ended {last.state}: {last.reason}")
+            learned = time.monotonic() - began
+            client.fetch(run, folder / "release", signatures=False)
+            used = {name: _used(pid) for name, pid in group.pids.items()}
+        parties = [used[name] for name in files]
+        return {
+            "seconds": learned,
+            "synthetic": (folder / "release" / "synthetic.csv").stat().st_size / 1e6,
+            "cpu of parties": sum(cpu for cpu, _ in parties),
+            "peak of a party": max(peak for _, peak in parties),
+            "cpu of curator": used["curator"][0],
+            "peak of curator": used["curator"][1],
+        }
+
+
+def _request(algorithm: str) -> dict[str, Any]:
+    approximate = algorithm in ("aim", "mst")
+    return {
+        "format_version": 1,
+        "algorithm": algorithm,
+        "epsilon": "1",
+        "delta": str(DELTA) if approximate else "0",
+        "rows": SYNTHETIC_ROWS,
+        "tolerate": 1,
+        "key_bits": None,
+        "secure_sum": Method.MASKS.value,
+    }
+
+
+def _used(pid: int) -> tuple[float, float]:
+    """Processor seconds of a process so far, and the peak of its resident memory in GB."""
+    times = psutil.Process(pid).cpu_times()
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    kilobytes = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:"))
+    return times.user + times.system, kilobytes * 1024 / 1e9
