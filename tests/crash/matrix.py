@@ -18,7 +18,7 @@ AT_ONCE = 2
 """Worlds at a time: much of a run is waiting."""
 
 EVERY = 5
-"""In ``make test`` every so many kill points of a small run; all of them in test_long.py. Odd, as before follows after."""
+"""In ``make test`` every so many kill points of a small run, all in test_long.py. Odd, as before follows after."""
 
 Result = TypeVar("Result")
 Item = TypeVar("Item")
