@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import psutil
 import psycopg
 import pyarrow.csv
 
@@ -42,10 +43,18 @@ def measure(point: Point, _seed: int, data: Data) -> Values:
                 return in_own_process(learn, address, point["hold"], 1.0, point["algorithm"])
     with rows_in(point["store"], data.scratch, point["rows"]) as (file, address):
         more: dict[str, Any] = {"widest": point["widest"]} if "widest" in point else {}
+        before = server_seconds()
         found = in_own_process(count, address, point["hold"], float(point["memory"]), **more)
+        of_server = server_seconds() - before
         size = file.stat().st_size / 1e9
     of_rows = {"million": point["rows"] / MILLION, "microseconds": 1e6 * found["cpu"] / point["rows"], "file": size}
-    return {**found, **of_rows}
+    return {**found, **of_rows, "server": of_server}
+
+
+def server_seconds() -> float:
+    """Processor seconds of PostgreSQL's processes on this machine, those that have ended included."""
+    servers = (p.info["cpu_times"] for p in psutil.process_iter(["name", "cpu_times"]) if p.info["name"] == "postgres")
+    return sum(t.user + t.system + t.children_user + t.children_system for t in servers)
 
 
 @contextmanager
@@ -127,8 +136,8 @@ EXPERIMENT = Experiment(
         Table(
             "servers", ("store", "hold"),
             {
-                "open, s": "open:1", "count, s": "count:1", "both, s": "both:1", "processor, s": "cpu:0",
-                "node's peak, GB": "peak:2",
+                "open, s": "open:1", "count, s": "count:1", "both, s": "both:1",
+                "processor, s": "cpu:0", "PostgreSQL's, s": "server:0", "node's peak, GB": "peak:2",
             },
             where={"part": "servers"},
         ),
