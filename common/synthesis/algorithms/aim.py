@@ -1,4 +1,4 @@
-"""AIM: again and again the table that the model explains worst is measured, and the model fitted to all tables.
+"""AIM: each round measures the table that the model explains worst, and fits the model to all tables.
 
 Deviations from the paper:
 

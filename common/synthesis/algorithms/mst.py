@@ -1,4 +1,4 @@
-"""MST: 1-way tables, then the tables of a spanning tree of what independence explains worst.
+"""MST: 1-way tables, then the tables of a spanning tree of the pairs that differ most from independence.
 
 Deviations from the paper:
 
