@@ -18,7 +18,7 @@ LARGEST = "1000"
 """Number, unless its setting says otherwise."""
 
 NOISE = "from the noise"
-STRENGTH = "Cramer's V of an association that is worth an edge; how many are selected follows from it"
+STRENGTH = "Cramer's V of the weakest association that gets an edge; the number of edges follows"
 
 
 class BadValueError(Exception):

@@ -57,12 +57,12 @@ def page() -> Iterator[str]:
     yield from (
         "# Settings of the algorithms",
         "",
-        "This page is what `privity algorithms --markdown` writes, from what the algorithms declare.",
-        "`privity algorithms NAME` shows the same of one.",
+        "This page lists the settings of every algorithm. `privity algorithms NAME` shows those of one algorithm;",
+        "`privity algorithms --markdown` writes this page.",
         "",
-        "On a command line settings are JSON (`--settings '{\"rounds\": 5}'`), in a run request a part of its own",
-        "([formats.md](../formats.md#run-request)), in Python keyword arguments (`rounds=5`). An unknown or bad one is",
-        "refused. `--inference` is short for the setting of this name ([inference.md](../inference.md)).",
+        "Give settings as JSON on a command line (`--settings '{\"rounds\": 5}'`), under `settings` in a run request",
+        "([formats.md](../formats.md#run-request)), or as keyword arguments in Python (`rounds=5`). An unknown or bad",
+        "setting is refused. The option `--inference` sets `inference` ([inference.md](../inference.md)).",
     )
     for algorithm in ALGORITHMS.values():
         yield from ("", f"## {algorithm.name}", "", algorithm.title)

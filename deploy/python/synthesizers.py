@@ -294,13 +294,13 @@ def check_discovery(table: Table, budget: RunBudget) -> None:
 
 
 class AIM(Synthesizer):
-    """AIM: again and again the marginal that the model explains worst."""
+    """AIM: measures, round after round, the marginal that the model explains worst."""
 
     algorithm = "aim"
 
 
 class MST(Synthesizer):
-    """MST: the marginals of a spanning tree of what independence explains worst."""
+    """MST: measures the marginals of a spanning tree of the pairs that differ most from independence."""
 
     algorithm = "mst"
 
@@ -348,6 +348,6 @@ class Independent(Synthesizer):
 
 
 class OneWay(Synthesizer):
-    """Noisy 1-way marginals only: what every other algorithm must beat."""
+    """Measures noisy 1-way marginals only: the baseline for all other algorithms."""
 
     algorithm = "one-way"

@@ -1,4 +1,4 @@
-"""AIM: again and again the table that the model explains worst is measured, and the model fitted to all tables.
+"""AIM: each round measures the table that the model explains worst, and fits the model to all tables.
 
 Deviations from the paper:
 
@@ -54,8 +54,8 @@ class Settings:
     """Settings of AIM, all public."""
 
     one_way: Fraction | None = weight(None, "share of the budget for the 1-way tables", "9/10", by_default=NOISE)
-    draws: Fraction = weight("1/10", "share of the rest for choosing tables", "1/2")
-    rounds: int | None = whole(None, "how many tables are chosen and measured", 1, MOST_ROUNDS, by_default=NOISE)
+    draws: Fraction = weight("1/10", "share of the rest for selecting tables", "1/2")
+    rounds: int | None = whole(None, "how many tables are selected and measured", 1, MOST_ROUNDS, by_default=NOISE)
     cells: int = whole(LARGEST_MODEL, "most cells of all cliques of the model", 1 << 10, 1 << 22)
     selection: str | None = choice(
         None, "tables are selected by the parties in turn, or by a noisy overview of all", SELECTIONS, by_default=NOISE
@@ -63,7 +63,7 @@ class Settings:
 
 
 class Aim(Algorithm[Settings]):
-    """AIM: again and again the table that the model explains worst, in a graphical model."""
+    """AIM: measures, round after round, the table that the model explains worst; fits one graphical model."""
 
     name = "aim"
     paper = (

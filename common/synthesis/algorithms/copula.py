@@ -83,11 +83,11 @@ class Settings:
     """Settings of the copula, all public."""
 
     one_way: Fraction = weight(
-        "3/10", "about this share of the budget is for the 1-way tables; 0 derives them from pairs", "9/10", zero=True
+        "3/10", "approximate share of the budget for the 1-way tables; 0 derives them from pairs", "9/10", zero=True
     )
     certainty: Fraction = weight("3", "standard deviations of noise within which categories count as independent")
     composition: str | None = choice(
-        None, "of all tables: discrete Gaussian noise with zcdp, else Laplace noise", COMPOSITIONS,
+        None, "how all tables are charged; discrete Gaussian noise with zcdp, else Laplace noise", COMPOSITIONS,
         by_default="zcdp with a delta, basic without",
     )  # fmt: skip
 

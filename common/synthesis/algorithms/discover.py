@@ -23,7 +23,7 @@ DOMAINS = "domains"
 
 
 class Discover(Algorithm[NoSettings]):
-    """The domains of numbers, for the schema of another run; rows of the release are of independent attributes."""
+    """Finds the domains of open numbers for a later run's schema; its synthetic attributes are independent."""
 
     name = "discover"
     settings = NoSettings

@@ -85,8 +85,8 @@ class Settings:
     initialisation: Fraction = weight("1/10", "weight of structure initialisation")
     update: Fraction = weight("2/25", "weight of structure update")
     parameters: Fraction = weight("4/5", "weight of parameter learning; the four need not add up to 1")
-    theta: Fraction = weight("2", "usefulness of the network's tables, from which its degree follows")
-    frontier_theta: Fraction = weight("2", "the same of the frontier's tables, and of the pair tables of its new edges")
+    theta: Fraction = weight("2", "how much clearer than noise the network's tables must be; its degree follows")
+    frontier_theta: Fraction = weight("2", "the same for the frontier's tables and the pair tables of its new edges")
     largest_degree: int = whole(
         3, "most parents that may follow from theta; one more in the frontier", 1, LARGEST_DEGREE
     )
@@ -100,12 +100,12 @@ class Settings:
     )  # fmt: skip
     attributes: str = choice("native", "attributes as they are, or the bits of their codes", ATTRIBUTES)
     views: str = choice("covering", "what quantification measures: the cheapest covering design, or all pairs", VIEWS)
-    quotas: str = choice("rows", "selections of each party: in proportion to its rows, or balanced", QUOTAS)
+    quotas: str = choice("rows", "selections of each party: in proportion to its rows, or equally many", QUOTAS)
     edges: str = choice("clear", "without a frontier: a forest of edges with clear tables, or all of a tree", EDGES)
     parents: str = choice(
         "generalised", "without a frontier: parents generalised, so that more fit, or as they are", PARENTS
     )
-    schedule: str = text("final", "which updates are revealed", parse_schedule, SCHEDULE_FORMS)
+    schedule: str = text("final", "after which parties an update is revealed", parse_schedule, SCHEDULE_FORMS)
     first_attribute: str | None = attribute_name("attribute from which the structure grows", by_default="the first one")
     inference: str = fit_setting(PGM, by_default="pgm; tables for bits")
 

@@ -1,4 +1,4 @@
-"""MST: 1-way tables, then the tables of a spanning tree of what independence explains worst.
+"""MST: 1-way tables, then the tables of a spanning tree of the pairs that differ most from independence.
 
 Deviations from the paper:
 
@@ -51,10 +51,10 @@ class Settings:
     """Settings of MST, all public."""
 
     one_way: Fraction | None = weight(None, "share of the budget for the 1-way tables", "9/10", by_default=NOISE)
-    draws: Fraction = weight("1/10", "share of the rest for choosing edges", "1/2")
+    draws: Fraction = weight("1/10", "share of the rest for selecting edges", "1/2")
     edges: int | None = whole(
         None,
-        "pair tables that are measured, one at least besides those of values that are missing together",
+        "pair tables that are measured, besides those of values that are missing together; at least one",
         1,
         OF_A_TREE,
         by_default=NOISE,
@@ -66,7 +66,7 @@ class Settings:
 
 
 class Mst(Algorithm[Settings]):
-    """MST: the tables of a spanning tree of what independence explains worst."""
+    """MST: measures the tables of a spanning tree of the pairs that differ most from independence."""
 
     name = "mst"
     paper = (

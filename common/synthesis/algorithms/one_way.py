@@ -1,6 +1,6 @@
 """The release without any structure: noisy 1-way tables only, all attributes independent.
 
-It is what every other algorithm must beat; its mean 2-way TVD is a weak bar on some tables.
+It is the baseline for all other algorithms; its mean 2-way TVD is a weak bar on some tables.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MARGINALS = "one-way marginals"
 
 
 class OneWay(Algorithm[NoSettings]):
-    """Noisy 1-way tables only, all attributes independent: what every other algorithm must beat."""
+    """Measures noisy 1-way tables only; all attributes are independent. The baseline for all others."""
 
     name = "one-way"
     settings = NoSettings

@@ -58,7 +58,7 @@ class Settings:
     """Settings of PrivBayes, all public."""
 
     encoding: str = choice(
-        "hierarchical", "attributes with generalised parents or without, or bits or Gray bits of codes", ENCODINGS
+        "hierarchical", "attributes with or without generalised parents, or bits or Gray bits of codes", ENCODINGS
     )
     score: str | None = choice(
         None,

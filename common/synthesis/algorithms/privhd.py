@@ -68,7 +68,7 @@ class Settings:
     """Settings of PrivHD, all public."""
 
     filter: str = choice(
-        "useful", "whether there is a high-pass filter: useful ones are above the noise floor", FILTERS
+        "useful", "when the high-pass filter runs: useful means if its tables are above the noise floor", FILTERS
     )
     filtering: Fraction = weight("1/10", "share of the budget for the filter", "9/10")
     threshold: Fraction = weight("1/50", "R that a pair's noisy score must reach")

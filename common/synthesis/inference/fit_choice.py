@@ -79,7 +79,7 @@ class Inference:
 
 def fit_setting(default: str, *, by_default: str = "") -> Any:
     """The setting ``inference`` of an algorithm that may end in either fit."""
-    meaning = "how noisy marginals are fitted: as tables that agree with each other, or as one graphical model"
+    meaning = "fit of the noisy marginals: tables that agree with each other, or one graphical model"
     return choice(default, meaning, INFERENCES, by_default=by_default)
 
 
