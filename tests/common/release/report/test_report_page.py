@@ -116,7 +116,7 @@ def test_the_page_is_read_in_its_order_and_its_headings_are_nested(tmp_path):
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
     sections = [text for level, text in page.headings if level == 2]
     assert sections == [
-        "How good is it?", "What not to use it for", "How well are people protected?", "May it be published?",
+        "How good is it?", "How well are people protected?", "What not to use it for", "May it be published?",
         "Every attribute", "Which attributes may be studied together", "What was measured", "The guarantee",
         "Privacy budget", "Who published it, and its files", "What was sent", "To repeat the run",
         "How the figures are made",
@@ -285,7 +285,8 @@ def test_the_first_screen_is_for_this_release(tmp_path):
     clear = Page(page_of(tmp_path / "clear", "one-way", people(5000), epsilon="100")).text
     assert "5 within 1 percentage point" in clear
     assert "right in at most 100 of 100 cases" in clear
-    assert "Yes, if its owners accept epsilon 100 for a person, and no person has more than" in clear
+    assert "Yes, on two conditions: its owner accepts epsilon 100 for a person" in clear
+    assert "no person has more than one row." in clear
 
 
 def test_what_the_owners_scored_is_on_the_first_screen(tmp_path):
