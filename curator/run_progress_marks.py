@@ -85,6 +85,24 @@ class Marks:
         key = f"#waits/{run}/{party}/{step}"
         self._journal.record_together([(key, "waits", json.dumps(asdict(note)).encode())], instead_of=[key])
 
+    def unattested(self, run: str) -> str:
+        """What is said of parties that did not attest the run's release, in one text; empty if none refused."""
+        keys = sorted(self._journal.keys(f"#unattested/{run}/"))
+        return "; ".join((self._journal.content(key) or b"").decode() for key in keys)
+
+    def note_unattested(self, run: str, party: str, why: str) -> None:
+        """Put on disk why a party does not attest the release, in the place of what was said of it before."""
+        key = f"#unattested/{run}/{party}"
+        self._journal.record_together([(key, "unattested", why.encode())], instead_of=[key])
+
+    def note_attested(self, run: str, party: str) -> bool:
+        """Forget that, as the party attests now; whether anything was noted."""
+        key = f"#unattested/{run}/{party}"
+        noted = self._journal.content(key) is not None
+        if noted:
+            self._journal.drop([key])
+        return noted
+
     def heard(self) -> dict[str, float]:
         """When parties were last heard of, in seconds since 1970."""
         keys = self._journal.keys("#heard/")

@@ -96,7 +96,7 @@ class Runs:
         self._leases = Leases(lease, self._marks.moved)
         self._at_once = at_once
         self._runs: dict[str, Run] = {}
-        self._signed = SignedReleases(self._releases, key, manifests, self._missed)
+        self._signed = SignedReleases(self._releases, key, manifests, self._marks, self._missed)
         self._announcements = Announcements(self._journal, self._marks, desk, self._parties_asked, self._signed)
         self._queue: dict[str, Run] = {}
         self._going_on: dict[str, Run] = {}
@@ -118,6 +118,7 @@ class Runs:
             stands = self._marks.end(run.name) or self._marks.stop(run.name)
             if stands is not None:
                 run.stand(stands, self._marks.since(run.name))
+                run.last_error = self._marks.unattested(run.name)
                 if not self._marks.closed(run.name):
                     # It may have been killed before it could tell.
                     self._notices.stands(run.name, stands, run.since)

@@ -30,6 +30,7 @@ from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RUN
 from privity.common.release.signature_verification import Signers
 from privity.common.storage.canonical_json import canonical_bytes
 from privity.common.text.visible import cut
+from privity.curator.run_progress_marks import Marks
 
 ROOM_SECONDS = 5.0
 """Between two tries to write when a disk is full."""
@@ -61,15 +62,22 @@ class SignedReleases:
     Args:
         folder: of all releases, below their names.
         key: the file of the private key of the certificate that the manifest lists for the curator; None signs none.
-        missed: told (run, why) when a party does not attest, or what it says does not hold.
+        marks: where it stands why a party does not attest, or why what it says does not hold.
+        missed: told (run, why) of all that is missing, when that changes; empty if nothing is.
     """
 
     def __init__(
-        self, folder: Path, key: Path | None, manifests: ManifestFile, missed: Callable[[str, str], None]
+        self,
+        folder: Path,
+        key: Path | None,
+        manifests: ManifestFile,
+        marks: Marks,
+        missed: Callable[[str, str], None],
     ) -> None:
         self._folder = folder
         self._key = key
         self._manifests = manifests
+        self._marks = marks
         self._missed = missed
         self._open: dict[str, _Signing | None] = {}
 
@@ -120,7 +128,10 @@ class SignedReleases:
         if run not in self._open:
             self._open[run] = self._opened(run)
         signing = self._open[run]
-        return None if signing is None or party in signing.parties else signing.step
+        if signing is not None and party in signing.parties:
+            self._attested(run, party)  # an earlier process may have been killed before it noted that
+            return None
+        return None if signing is None else signing.step
 
     def forget(self, run: str) -> None:
         """Nobody is asked about it any more."""
@@ -154,6 +165,7 @@ class SignedReleases:
             self._miss(run, party, fault[1], fault[0])
         else:
             await self._write(run, signing, reply.attestation)
+            self._attested(run, party)
 
     async def _write(self, run: str, signing: _Signing, attestation: dict[str, Any]) -> None:
         """Write the file with one statement more, however long there is no room for it."""
@@ -171,9 +183,18 @@ class SignedReleases:
                 await asyncio.sleep(ROOM_SECONDS)
             signing.document = document
 
+    def _attested(self, run: str, party: str) -> None:
+        if self._marks.note_attested(run, party):
+            self._missed(run, self._marks.unattested(run))
+
     def _miss(self, run: str, party: str, why: str, code: str) -> None:
         _log.warning("a party does not attest a release", extra={"run": run, "party": party, "reason": code})
-        self._missed(run, f"the release lacks the attestation of {party}: {why}")
+        told = f"the release lacks the attestation of {party}: {why}"
+        try:
+            self._marks.note_unattested(run, party, told)
+            told = self._marks.unattested(run)
+        finally:
+            self._missed(run, told)
 
 
 def _fault(signing: _Signing, party: str, attestation: dict[str, Any]) -> tuple[str, str] | None:

@@ -230,15 +230,15 @@ def headline(statement: Mapping[str, Any]) -> str:
     return told
 
 
-def rounded_up(number: Fraction) -> str:
+def rounded_up(number: Fraction, digits: int = DIGITS) -> str:
     """A number of few digits for people, not below the exact one."""
     if not number:
         return "0"
-    exponent = math.floor(math.log10(number)) - DIGITS + 1
+    exponent = math.floor(math.log10(number)) - digits + 1
     unit = Fraction(10) ** exponent
-    text = f"{float(math.ceil(number / unit) * unit):.{DIGITS}g}"
+    text = f"{float(math.ceil(number / unit) * unit):.{digits}g}"
     if Fraction(text) < number:
-        text = f"{float((math.ceil(number / unit) + 1) * unit):.{DIGITS}g}"
+        text = f"{float((math.ceil(number / unit) + 1) * unit):.{digits}g}"
     return text
 
 

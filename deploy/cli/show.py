@@ -14,7 +14,7 @@ from privity.common.release.release_contents import RELEASE_FILES, SCORES
 from privity.common.release.release_folder import overview_of
 from privity.common.release.report import plain_words
 from privity.common.release.report.distributions import Measured
-from privity.common.release.report.number_texts import at_most, counted, percent, strength
+from privity.common.release.report.number_texts import at_most, counted, percent, strength, with_error_bar
 from privity.common.release.report.overview import Overview
 from privity.common.release.report.quality import Tally, standing
 from privity.common.release.report.structure_drawing import shortened
@@ -48,6 +48,7 @@ def show_command(release: Annotated[Path, typer.Argument(help="folder of a relea
 def _summary(whole: Overview) -> list[str]:
     """What the first screen of the report says, and the guarantee."""
     release, found = whole.release, whole.quality
+    verdict = plain_words.may_it_be_published(release)
     lines = [
         f"Synthetic table of {whole.name}",
         *_wrapped(plain_words.what_it_is(release, whole.table.rows), ""),
@@ -61,9 +62,11 @@ def _summary(whole: Overview) -> list[str]:
         *_part("What not to use it for"),
         *_listed(plain_words.what_not_to_use_it_for(release, found)),
         *_part("How well are people protected?"),
-        *_listed(plain_words.five_sentences(release.privacy)),
+        *_listed(plain_words.five_sentences(release)),
         *_part("May it be published?"),
-        *_wrapped(plain_words.may_it_be_published(release)),
+        *_wrapped(verdict.word),
+        *_listed(verdict.conditions),
+        *_wrapped(verdict.more),
     ]
     if whole.warnings:
         lines += [*_part("Warnings"), *_listed(warned.title for warned in whole.warnings)]
@@ -90,7 +93,7 @@ def _show_pairs(whole: Overview) -> None:
     names = whole.release.schema.names
     for pair in whole.strongest(STRONGEST):
         of = pair.measured
-        measured = "-" if of is None else strength(of.v) if of.told else "noise"
+        measured = "-" if of is None else with_error_bar(of.v, of.half_width) if of.told else "noise"
         both = " and ".join(shortened(in_line(names[one]), PAIRED) for one in (pair.a, pair.b))
         text_table.add(shown, both, measured, strength(pair.synthetic.v), standing(pair))
     text_table.show(shown)

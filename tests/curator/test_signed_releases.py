@@ -13,7 +13,7 @@ import pytest
 from privity.common.consortium.manifest import CURATOR
 from privity.common.crypto.certificates import issue
 from privity.common.crypto.identity import Identity
-from privity.common.protocol.steps import Attest, Attested, Refusal
+from privity.common.protocol.steps import Attest, Attested, Close, Done, Refusal
 from privity.common.release.attestations import FIGURES, Published, read_attestations, signed_by_party
 from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RUN
 from privity.common.release.release_folder import verify_release
@@ -199,6 +199,51 @@ def test_a_statement_that_does_not_hold_is_left_out_and_named(tmp_path: Path) ->
     assert said.startswith("the release lacks the attestation of party-2: party-2 signed another digest")
     assert signers(tmp_path) == ["party-1", "party-3"]
     assert check_signatures(release(tmp_path), tmp_path / "organiser.pub").problems == []
+
+
+def test_who_does_not_attest_is_named_after_a_restart_too_until_it_attests(tmp_path: Path) -> None:
+    handle = PartyEngine.handle
+
+    def faulty(self: PartyEngine, step: object) -> bytes:
+        if isinstance(step, Attest) and self.party != "party-1":
+            answer = Refusal("not-attested", "its ledger was charged 2", "") if self.party == "party-2" else Done()
+            return encode_reply(step.run, step.key, answer)
+        return handle(self, step)
+
+    consortium = a_real_consortium()
+
+    async def first() -> str:
+        async with NetworkConsortium(tmp_path, consortium) as network:
+            runs, tell = network.server.runs, network.server.desk.tell
+
+            def away(party: str, step: object) -> asyncio.Future:
+                # It goes before it is told of the end.
+                if party == "party-2" and isinstance(step, Close) and "party-2" in network._agents:
+                    network._agents["party-2"].cancel()
+                return tell(party, step)
+
+            network.server.desk.tell = away
+            name = runs.submit("t", request(), "autumn")
+            await end_of(runs, name)
+            await until(lambda: runs._marks.untold() == [("autumn", "party-2")])
+            return runs.get(name).last_error
+
+    async def second() -> tuple[str, str]:
+        async with NetworkConsortium(tmp_path, consortium, dialling=False) as network:
+            runs = network.server.runs
+            said = runs.get("autumn").last_error
+            network.start_agent("party-2")
+            await until(lambda: not runs._marks.untold())
+            return said, runs.get("autumn").last_error
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(PartyEngine, "handle", faulty)
+        said = asyncio.run(first())
+    other = "the release lacks the attestation of party-3: party-3 answered with another kind of reply"
+    assert said == f"the release lacks the attestation of party-2: party-2 says: its ledger was charged 2; {other}"
+    # Now party-2 agrees, and party-3 is not asked again.
+    assert asyncio.run(second()) == (said, other)
+    assert signers(tmp_path) == ["party-1", "party-2"]
 
 
 def test_a_curator_whose_key_was_renewed_during_the_run_signs_by_the_newer_manifest(tmp_path: Path) -> None:

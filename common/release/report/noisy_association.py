@@ -1,10 +1,16 @@
 """How strongly two attributes hang together in a table, noisy or not, less what noise alone would show.
 
-Let D = A N B' be the departure of an r x c table N from the product of its margins, A = I - p 1', p the share of each
-row, B likewise for columns. Cramer's V is made of phi^2 = sum w_ij D_ij^2 / n^2 with w_ij = 1 / (p_i q_j), a quadratic
-form of N. Independent noise of variance v on every cell adds v sum w_ij S_ii T_jj / n^2 to it in expectation, S = A A'
-and T = B B', with a variance of v^2 (2 sum w_ij w_kl S_ik^2 T_jl^2 + k sum_m (sum w_ij A_im^2 B_jm^2)^2) / n^4, k the
-excess kurtosis of the noise. So what noise adds is taken off, and what it would reach by chance is known.
+Let D = A N B' be the departure of an r x c table N from the product of its margins, A = I - p 1', p the share of
+each row, B likewise for columns. Cramer's V is made of phi^2 = sum w_ij D_ij^2 / n^2 with w_ij = 1 / (p_i q_j), a
+quadratic form of N. Independent noise of variance v on every cell adds v sum w_ij S_ii T_jj / n^2 to it in
+expectation, S = A A' and T = B B', with a variance of v^2 (2 sum w_ij w_kl S_ik^2 T_jl^2 + k sum_m (sum w_ij A_im^2
+B_jm^2)^2) / n^4, k the excess kurtosis of the noise. So what noise adds is taken off, and what it would reach by
+chance is known.
+
+Where there is a dependence, noise moves it in proportion, too: by v |2 A' (W o D) B - R 1' - 1 C'|^2 / n^4, o cell
+by cell, with R_i = sum_j w_ij D_ij^2 / p_i and C_j alike, as the weights follow from noisy margins (each less its
+mean). Both variances together give the error bar of V, by a normal law. It is of V as it is weighted here, so that
+it may end below a V that is made by rare cells.
 
 A cell that is rarer than its noise is large weighs as one that is as common: otherwise the rarest cells, of which a
 noisy marginal says nothing, would decide. Only a departure that no noise makes has its own weight.
@@ -21,6 +27,9 @@ import numpy.typing as npt
 CHANCE = 1.645
 """Standard deviations that noise alone exceeds once in twenty."""
 
+WITHIN = 1.96
+"""Standard deviations within which it stays in 95 %."""
+
 Numbers = npt.NDArray[np.float64]
 
 
@@ -30,11 +39,13 @@ class Strength:
 
     Attributes:
         v: Cramer's V, from 0 to 1.
+        half_width: how far the noise moved V at most, in about 95 %; 0 without noise.
         bits: mutual information.
         noise: the V that noise alone exceeds about once in twenty; 0 without noise.
     """
 
     v: float
+    half_width: float
     bits: float
     noise: float
 
@@ -79,7 +90,7 @@ def strengths(
     # What is in a cell is in its row and its column too: their product is not below its square.
     common = np.maximum(product, np.where(certain, apart**2, np.sqrt(v)))
     common[common == 0] = 1
-    by_chance = np.zeros(len(joint))
+    by_chance = spreads = np.zeros(len(joint))
     noise = v * _outer(_diagonal(p), _diagonal(q))
     if v.any():
         with np.errstate(divide="ignore"):
@@ -88,16 +99,36 @@ def strengths(
             axis=(1, 2)
         )
         fourth = _squared(q, _squared(p, weights).swapaxes(1, 2)).swapaxes(1, 2)
-        by_chance = CHANCE * v[:, 0, 0] * np.sqrt(spread + excesses * (fourth**2).sum(axis=(1, 2)))
+        quadratic = v[:, 0, 0] ** 2 * (spread + excesses * (fourth**2).sum(axis=(1, 2)))
+        terms = np.where(common == product, np.maximum(apart**2 - noise, 0) / common, 0.0)
+        slope = 2 * _twice_centred(apart / common, p, q) - _by_margins(terms, p, q)
+        linear = v[:, 0, 0] * (slope**2).sum(axis=(1, 2))
+        by_chance, spreads = CHANCE * np.sqrt(quadratic), WITHIN * np.sqrt(quadratic + linear)
     phi = ((apart**2 - noise) / common).sum(axis=(1, 2))
     most = np.maximum(1, np.minimum(some_rows, some_columns) - 1)
-    found = np.minimum(1.0, np.sqrt(np.maximum(0.0, phi) / most))
+    found, low, high = (
+        np.minimum(1.0, np.sqrt(np.maximum(0.0, x) / most)) for x in (phi, phi - spreads, phi + spreads)
+    )
     bits = _information(apart, product, common, noise, certain)
-    return [Strength(*one) for one in zip(*(x.tolist() for x in (found, bits, np.sqrt(by_chance / most))), strict=True)]
+    values = [found, np.maximum(found - low, high - found), bits, np.sqrt(by_chance / most)]
+    return [Strength(*one) for one in zip(*(x.tolist() for x in values), strict=True)]
 
 
 def _outer(left: Numbers, right: Numbers) -> Numbers:
     return left[:, :, None] * right[:, None, :]
+
+
+def _twice_centred(x: Numbers, p: Numbers, q: Numbers) -> Numbers:
+    """A' x B, of the docstring."""
+    down, across = (p[:, :, None] * x).sum(axis=1), (x * q[:, None, :]).sum(axis=2)
+    return np.asarray(x - down[:, None, :] - across[:, :, None] + (p * across).sum(axis=1)[:, None, None])
+
+
+def _by_margins(terms: Numbers, p: Numbers, q: Numbers) -> Numbers:
+    """How much the terms' sum falls if a cell grows, because its row and its column have more weight."""
+    rows, columns = (np.divide(terms.sum(axis=a), x, out=np.zeros_like(x), where=x > 0) for a, x in ((2, p), (1, q)))
+    level = (rows * p).sum(axis=1) + (columns * q).sum(axis=1)
+    return np.asarray(rows[:, :, None] + columns[:, None, :] - level[:, None, None])
 
 
 def _shares(margins: Numbers) -> tuple[Numbers, npt.NDArray[np.int64]]:

@@ -49,6 +49,11 @@ def loss(number: Fraction | str) -> str:
     return re.sub(r"e([+-])0+", r"e\1", rounded_up(Fraction(number)))
 
 
+def rough(number: Fraction) -> str:
+    """The same with three digits."""
+    return loss(Fraction(rounded_up(number, 3)))
+
+
 def size(number: int) -> str:
     """Bytes, in units of a thousand."""
     if number < 1000:
@@ -57,6 +62,11 @@ def size(number: int) -> str:
     while value >= 999.5 and unit + 1 < len(UNITS):
         value, unit = value / 1000, unit + 1
     return f"{value:.3g} {UNITS[unit]}"
+
+
+def with_error_bar(value: float, half_width: float) -> str:
+    """A strength of association and how far it may be off, which is rounded up."""
+    return f"{strength(value)} ± {math.ceil(100 * half_width) / 100:.2f}"
 
 
 def strength(value: float) -> str:

@@ -24,7 +24,10 @@ SHADES = 10
 """Steps from nothing to all rows of a column."""
 
 NAMES, SIDE, BETWEEN, TOP, BELOW = 104, 122, 12, 18, 66
-"""Pixels: for the names of rows, width of a map, between two, above and below them."""
+"""Pixels: for the names of rows, width of a map, between two, above and at most below them."""
+
+DIGIT = 6
+"""Pixels of a digit, a space or a sign of a number; letters may be wider."""
 
 LETTERS = 15, 10
 """Of the names of rows, and of columns."""
@@ -94,9 +97,17 @@ def pair_picture(pair: Pair, table: CodedTable) -> PairPicture:
     ]
     attributes = schema.attributes[row], schema.attributes[column]
     return PairPicture(
-        pair, attributes[0].name, attributes[1].name, bottom + BELOW, bottom, (short(step), str(high)), tuple(maps),
-        tuple(names), tuple(below), _words(attributes, synthetic, noisy, pair),
+        pair, attributes[0].name, attributes[1].name, bottom + _height(below), bottom, (short(step), str(high)),
+        tuple(maps), tuple(names), tuple(below), _words(attributes, synthetic, noisy, pair),
     )  # fmt: skip
+
+
+def _height(below: Sequence[Label]) -> int:
+    """Pixels for names that stand upright: few for short numbers."""
+    texts = [label.text for label in below]
+    if any(letter.isalpha() for text in texts for letter in text):
+        return BELOW
+    return min(BELOW, 12 + DIGIT * max(map(len, texts)))
 
 
 def _groups(schema: Schema, attribute: int, counts: Numbers) -> list[Group]:

@@ -4,16 +4,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from privity.common.privacy.guessing import divergence_of_a_person, right_at_most
 from privity.common.privacy.statement import Split, largest
 from privity.common.release.release_contents import Release
-from privity.common.release.report.number_texts import count, counted, loss
+from privity.common.release.report.number_texts import count, counted, loss, rough
 from privity.common.release.report.quality import Quality, Standing
 
 NAMED = 3
 """Attributes that a sentence names; more are counted."""
+
+SAID_TIMES = 10
+"""Largest epsilon of which e^epsilon is said."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether a release may be published: in a word, on which conditions, and what else to know."""
+
+    word: str
+    conditions: tuple[str, ...]
+    more: str
 
 
 def what_it_is(release: Release, synthetic_rows: int) -> str:
@@ -42,17 +56,25 @@ def guarantee(privacy: Mapping[str, Any]) -> str:
 
 def _of(losses: tuple[Fraction, Fraction]) -> str:
     epsilon, delta = losses
-    return f"epsilon {loss(epsilon)}" + (f", delta {loss(delta)}" if delta else "")
+    return f"epsilon {rough(epsilon)}" + (f", delta {rough(delta)}" if delta else "")
 
 
-def guess(epsilon: Fraction, delta: Fraction) -> str:
+def guess(release: Release) -> str:
     """How often of 100 times somebody guesses right at most which of two equally likely versions of a person was used.
 
-    That is 100 (e^epsilon + delta) / (1 + e^epsilon), rounded up.
+    ``privity.common.privacy.guessing`` has the bound.
     """
-    away = math.exp(-float(epsilon))
-    right = (1 + float(delta) * away) / (1 + away)
-    return f"{min(100.0, math.ceil(1000 * right + 1e-9) / 10):.1f}".removesuffix(".0")
+    divergence = divergence_of_a_person(release.privacy, release.run)
+    return _in_hundred(right_at_most(*largest(release.privacy, "person"), divergence))
+
+
+def guess_by_epsilon(epsilon: Fraction, delta: Fraction) -> str:
+    """The same if epsilon and delta are all that is known."""
+    return _in_hundred(right_at_most(epsilon, delta))
+
+
+def _in_hundred(right: Fraction) -> str:
+    return f"{float(100 * right):.1f}".removesuffix(".0")
 
 
 def _rows(privacy: Mapping[str, Any]) -> str:
@@ -69,29 +91,61 @@ def _places(privacy: Mapping[str, Any]) -> str:
     return f"{each}, at one party" if s == 1 else f"{each} at a party, and rows at {count(s)} parties"
 
 
-def what_a_guess_is_worth(privacy: Mapping[str, Any]) -> str:
+def what_a_guess_is_worth(release: Release) -> str:
     """The guarantee as a bet."""
-    right = guess(*largest(privacy, "person"))
     return (
-        f"Somebody who must guess which of two versions of a person's {_rows(privacy)} was used is right in at most"
-        f" {right} of 100 cases with this release in hand, and in 50 by tossing a coin."
+        f"Somebody who must guess which of two versions of a person's {_rows(release.privacy)} was used is right in at"
+        f" most {guess(release)} of 100 cases with this release in hand, and in 50 by tossing a coin."
     )
 
 
-def may_it_be_published(release: Release) -> str:
+def epsilon_and_delta(release: Release) -> list[str]:
+    """What the two figures of a person say, and why a run may be charged less than it asked for."""
+    epsilon, delta = largest(release.privacy, "person")
+    times = f": at most {_rounded_up_times(epsilon)} times" if epsilon <= SAID_TIMES else ""
+    found = [
+        f"Epsilon {rough(epsilon)} limits how much more likely any outcome becomes with one version of a person's"
+        f" {_rows(release.privacy)} than with another{times}. The smaller it is, the better people are protected."
+    ]
+    if delta:
+        found.append(
+            f"Delta {rough(delta)} is a probability that may come on top of that: 1 in {count(math.floor(1 / delta))}."
+            " It has to be far smaller than one over the number of rows."
+        )
+    asked, row = Fraction(release.run["epsilon"]), largest(release.privacy, "row")[0]
+    if loss(row) != rough(asked):
+        found.append(
+            f"Figures are rounded up. The run was allowed epsilon {loss(asked)} for a single row, and {loss(row)} was"
+            " charged: a run need not spend all, and makes its noise larger if it must round it, never smaller."
+        )
+    return found
+
+
+def _rounded_up_times(epsilon: Fraction) -> str:
+    return f"{math.ceil(100 * math.exp(float(epsilon)) + 1e-9) / 100:g}"
+
+
+def may_it_be_published(release: Release) -> Verdict:
     """What has to be decided before the folder is given to anybody."""
     privacy = release.privacy
     epsilon, delta = largest(privacy, "person")
     if delta * sum(party["rows"] for party in privacy["parties"]) >= 1:
-        return "Better not: delta is too large for the number of rows, so that the guarantee means little."
-    told = (
-        f"Yes, if its owners accept {_of((epsilon, delta))} for a person, and no person has more than"
-        f" {_places(privacy)}. The guarantee covers all files of this folder together, whatever readers know or do. The"
-        " loss adds to that of other releases about the same people."
+        return Verdict("Better not.", (), "Delta is too large for the number of rows: the guarantee means little.")
+    accept = "its owner accepts" if len(privacy["parties"]) == 1 else "all its owners accept"
+    more = (
+        "All files of this folder may then go to anybody: the guarantee covers them together, whatever readers know or"
+        " do. What the law asks is not judged here."
     )
     if privacy["simulation"]:
-        told += " This was a simulation: one machine saw all rows, and nobody was protected from it."
-    return told
+        more += " This was a simulation: one machine saw all rows, and nobody was protected from it."
+    return Verdict(
+        "Yes, on two conditions:",
+        (
+            f"{accept} {_of((epsilon, delta))} for a person, on top of other releases about the same people;",
+            f"no person has more than {_places(privacy)}.",
+        ),
+        more,
+    )
 
 
 def what_not_to_use_it_for(release: Release, quality: Quality) -> list[str]:
@@ -104,6 +158,10 @@ def what_not_to_use_it_for(release: Release, quality: Quality) -> list[str]:
         )
     if any(one.edges and one.histogram is None for one in release.schema.attributes):
         found.append("Anything finer than the bins of a number: within a bin, values are drawn at random.")
+    kept = ", except where a declared rule forbids it" if release.run.get("constraints") else ""
+    found.append(
+        f"Showing that a case exists: a synthetic row may combine values that no real row can have together{kept}."
+    )
     names = [release.schema.names[place] for place in sorted(release.model.alone)]
     far, every = quality.attributes.of(Standing.FAR), len(names) == len(release.schema.names)
     if names:
@@ -127,8 +185,9 @@ def what_not_to_use_it_for(release: Release, quality: Quality) -> list[str]:
     return found
 
 
-def five_sentences(privacy: Mapping[str, Any]) -> list[str]:
+def five_sentences(release: Release) -> list[str]:
     """The guarantee: what it is, how much, against whom, of whom, and what it leaves out."""
+    privacy = release.privacy
     m, s, k, t = (privacy[key] for key in ("rows_per_person", "parties_per_person", "K", "t"))
     rows = _rows(privacy)
     used = "that person's row was used as it is or replaced by another" if rows == "row" else (
@@ -141,20 +200,34 @@ def five_sentences(privacy: Mapping[str, Any]) -> list[str]:
     if len(privacy["observers"]) > 1:
         member = privacy["curator_member"]
         runs = f" and run here by party {member}" if member else ""
+        together = f", and up to {t} of them together" if t > 1 else ""
         whom = (
-            f"It holds against the public, the curator (the hub between the owners, not trusted with rows{runs}), each"
-            f" of the {k} parties, and up to {t} of them together; against curator and parties it rests on cryptography"
-            " and on everybody following the protocol."
+            f"It holds against the public, the curator (the hub between the owners, not trusted with rows{runs}), and"
+            f" each of the {k} parties{together}; against curator and parties it rests on cryptography and on everybody"
+            " following the protocol."
         )
     who = "A person is taken to have one row, at one party; somebody with more rows is protected less."
     if rows == "rows":
         where = f" and rows at up to {s} of the parties" if s > 1 else ""
-        who = f"A person is taken to have up to {counted(m, 'row')} at a party{where}."
+        hidden = "protected too" if release.schema.absent_rows else "not protected"
+        who = f"A person is taken to have up to {counted(m, 'row')} at a party{where}; how many it has is {hidden}."
     return [
         f"Whoever reads this release, whatever else they know, learns almost the same about a person whether {used}.",
-        f"How much “almost” is, epsilon says: {guarantee(privacy)}. {what_a_guess_is_worth(privacy)}",
+        f"How much “almost” is, epsilon says: {guarantee(privacy)}. {what_a_guess_is_worth(release)}",
         whom,
         who,
         "Not protected are the number of rows of each party, what is true of people in general, and what other releases"
         " about the same people tell: their losses add up.",
+    ]
+
+
+def what_it_rests_on(privacy: Mapping[str, Any]) -> list[str]:
+    """What has to be true for the guarantee to hold, and no file of the release can show."""
+    several = len(privacy["parties"]) > 1
+    return [
+        f"{'Each owner' if several else 'The owner'} used real rows, and no person has more than {_places(privacy)}.",
+        f"{'Owners and curator' if several else 'The owner'} ran the software unchanged, and it draws the noise as it"
+        " says.",
+        "Attributes, categories, bins and rules were fixed without looking at the rows, or found at a cost in epsilon.",
+        "Every other release about the same people is charged to the same ledger.",
     ]

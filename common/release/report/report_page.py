@@ -22,7 +22,7 @@ from privity.common.release.report.histogram_drawing import Histogram, histogram
 from privity.common.release.report.model_structure import structures
 from privity.common.release.report.overview import Overview
 from privity.common.release.report.pair_drawing import pair_picture
-from privity.common.release.report.pair_strengths import shown
+from privity.common.release.report.pair_strengths import Pair, shown
 from privity.common.release.report.quality import Standing, standing
 from privity.common.release.report.repeat_command import command, run_request
 from privity.common.release.report.structure_drawing import draw
@@ -31,6 +31,9 @@ from privity.common.release.shortcomings import how_fitted
 
 STRONGEST = 12
 """Pairs in the gallery."""
+
+SAID_OF_ORIGIN = ("title", "description", "source", "license")
+"""Of what a schema says of its table in words."""
 
 MOST_LISTED = 250
 """Values of an attribute that are listed one by one; the rest are added up in one line."""
@@ -119,14 +122,17 @@ def summary(whole: Overview) -> dict[str, Any]:
         "quality": whole.quality,
         "not_for": plain_words.what_not_to_use_it_for(release, whole.quality),
         "guarantee": plain_words.guarantee(privacy),
-        "guess": plain_words.what_a_guess_is_worth(privacy),
+        "guess": plain_words.what_a_guess_is_worth(release),
         "publish": plain_words.may_it_be_published(release),
     }
 
 
 def attributes(whole: Overview) -> dict[str, Any]:
     """A histogram of every attribute, and of what was measured in the place of its codes."""
+    schema = whole.release.schema
     return {
+        "any_missing": any(one.missing for one in schema.attributes),
+        "places": whole.release.privacy["rows_per_person"] if schema.absent_rows else 0,
         "shown": [
             (d, quality.standing_of(d), _shown(whole, d.attribute.name, d.whole, histogram(d.attribute, d.whole)),
              [_shown(whole, name, part, lying(part)) for name, part in d.parts])
@@ -148,6 +154,7 @@ def pairs(whole: Overview) -> dict[str, Any]:
         "together": _together(whole),
         "tally": whole.quality.pairs,
         "gallery": [pair_picture(pair, whole.table) for pair in whole.strongest(STRONGEST)],
+        "others": _by_first(listed, names),
         "pairs": [(pair, standing(pair)) for pair in sorted(listed, key=lambda pair: pair.rank)],
         "every": math.comb(sum(not one.discover for one in schema.attributes), 2),
         "largest": TABLE_CELLS,
@@ -165,6 +172,19 @@ def _together(whole: Overview) -> list[tuple[str, dict[Standing, list[str]]]]:
         found[pair.a][stands].append(names[pair.b])
         found[pair.b][stands].append(names[pair.a])
     return list(zip(names, found, strict=True))
+
+
+def _by_first(listed: Sequence[Pair], names: Sequence[str]) -> list[tuple[Standing, int, list[tuple[str, list[str]]]]]:
+    """The pairs without a dependence to study, by how they stand: of each attribute those after it in the schema."""
+    found = []
+    for stands in (Standing.INDEPENDENT, Standing.UNMEASURED):
+        by_first: dict[str, list[str]] = {}
+        for pair in listed:
+            if standing(pair) is stands:
+                by_first.setdefault(names[pair.a], []).append(names[pair.b])
+        if by_first:
+            found.append((stands, sum(map(len, by_first.values())), list(by_first.items())))
+    return found
 
 
 def measured(whole: Overview) -> dict[str, Any]:
@@ -185,11 +205,17 @@ def measured(whole: Overview) -> dict[str, Any]:
 
 def guarantee(whole: Overview) -> dict[str, Any]:
     """Five sentences, what is not protected, and the table for experts."""
-    privacy = whole.release.privacy
+    release, privacy = whole.release, whole.release.privacy
     epsilon, delta = largest(privacy, "person")
     return {
-        "sentences": plain_words.five_sentences(privacy),
-        "examples": [(text, plain_words.guess(Fraction(text), Fraction(0))) for text in ("0.1", "1", "3", "5")],
+        "sentences": plain_words.five_sentences(release),
+        "in_plain_words": plain_words.epsilon_and_delta(release),
+        "guess": plain_words.guess(release),
+        "by_epsilon": plain_words.guess_by_epsilon(epsilon, delta),
+        "examples": [
+            (text, plain_words.guess_by_epsilon(Fraction(text), Fraction(0))) for text in ("0.1", "1", "3", "5")
+        ],
+        "rests_on": plain_words.what_it_rests_on(privacy),
         "not_protected": NOT_PROTECTED,
         "epsilon": epsilon,
         "delta": delta,
@@ -221,7 +247,13 @@ def publication(release: Release) -> dict[str, Any]:
     parties = release.privacy["parties"]
     left_out = ({SCORES} if release.scores is None else set()) | ({ATTESTATIONS} if len(parties) == 1 else set())
     files = [(file, meaning) for file, meaning in MEANINGS.items() if file not in left_out]
-    return {"parties": parties, "of_row": person != row, "files": files}
+    origin = [
+        *([("Table", release.schema.name)] if release.schema.name else []),
+        *((key.capitalize(), text) for key, text in release.schema.carried if key in SAID_OF_ORIGIN),
+        ("Run", release.run["run"]),
+        ("Algorithm", release.run["algorithm"]),
+    ]
+    return {"parties": parties, "of_row": person != row, "files": files, "origin": origin}
 
 
 def cost(release: Release) -> dict[str, Any]:

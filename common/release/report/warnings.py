@@ -24,7 +24,7 @@ NAMED = 40
 
 NOT_PROTECTED = (
     "How many rows each party has, that it takes part, and which attributes and categories were declared.",
-    "A party that lies: it may invent rows or leave out noise. Nothing in the release shows it.",
+    "That every real row fits the schema and its rules. A run starts only if it does, so each release tells that.",
     "What is true of people in general. If the table shows that smokers fall ill more often, it shows it of every"
     " smoker, whether or not that person's row was used.",
     "Rows that are linked to each other beyond what was declared: relatives, or one person under two names.",

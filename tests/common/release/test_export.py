@@ -154,6 +154,24 @@ def test_mbi_loads_the_lines_of_the_page_and_fits(release, tmp_path):
     assert names.strip() == "('age', 'ward', 'smoker')"
 
 
+def test_the_lines_on_standard_errors_run_and_say_what_the_noise_does(release):
+    (script,) = [
+        code for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "delta method" in code
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", script, release / "marginals.json"], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    share, of_sample, ratio = (re.findall(r"\d+\.\d+", line) for line in done.stdout.splitlines())
+    real = people(3000)
+    first = read_release(release).schema.attributes[2].labels[0]
+    among = (real[real["ward"] == "north"]["smoker"] == first).mean()
+    for (told, error), truth in ((share, real["ward"].isin(["north", "south"]).mean()), (ratio, among)):
+        assert 0 < float(error) < 0.05
+        assert abs(float(told) - truth) < 5 * float(error)
+    assert float(of_sample[0]) > float(share[1])
+
+
 def test_the_file_for_mbi_holds_every_revealed_cell_and_its_noise(release, tmp_path):
     found = read_release(release)
     export_mbi(found, tmp_path / "m.json")

@@ -116,7 +116,7 @@ def test_the_page_is_read_in_its_order_and_its_headings_are_nested(tmp_path):
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
     sections = [text for level, text in page.headings if level == 2]
     assert sections == [
-        "How good is it?", "What not to use it for", "How well are people protected?", "May it be published?",
+        "How good is it?", "How well are people protected?", "What not to use it for", "May it be published?",
         "Every attribute", "Which attributes may be studied together", "What was measured", "The guarantee",
         "Privacy budget", "Who published it, and its files", "What was sent", "To repeat the run",
         "How the figures are made",
@@ -285,7 +285,8 @@ def test_the_first_screen_is_for_this_release(tmp_path):
     clear = Page(page_of(tmp_path / "clear", "one-way", people(5000), epsilon="100")).text
     assert "5 within 1 percentage point" in clear
     assert "right in at most 100 of 100 cases" in clear
-    assert "Yes, if its owners accept epsilon 100 for a person, and no person has more than" in clear
+    assert "Yes, on two conditions: its owner accepts epsilon 100 for a person" in clear
+    assert "no person has more than one row." in clear
 
 
 def test_what_the_owners_scored_is_on_the_first_screen(tmp_path):
@@ -298,3 +299,79 @@ def test_what_the_owners_scored_is_on_the_first_screen(tmp_path):
     text = Page(report_page(overview(replace(release, scores=told), synthetic.table))).text
     assert "distributions of two attributes are 3.1 % off on average" in text
     assert "gets smoker right in 71 % of real rows, the most frequent value alone in 60 %" in text
+
+
+def test_the_guess_goes_by_rho_where_the_run_was_charged_in_it(tmp_path):
+    release, synthetic = release_of(tmp_path, "one-way", people(300), SCHEMA, "1", {"delta": "1e-9"})
+    release.run["delta"] = "1/1000000000"
+    text = Page(report_page(overview(release, synthetic.table))).text
+    assert "is right in at most 54.4 of 100 cases with this release in hand" in text
+    assert "by the rho that the run might have spent; epsilon and delta alone would allow 73.2" in text
+    assert "Delta 1e-9 is a probability that may come on top of that: 1 in 1 000 000 000." in text
+    # A statement that does not tell what was charged in rho leaves epsilon and delta.
+    release.privacy["phases"][0]["mechanisms"].append("noise of another kind")
+    text = Page(report_page(overview(release, synthetic.table))).text
+    assert "is right in at most 73.2 of 100 cases" in text
+    assert "by the rho" not in text
+
+
+def test_epsilon_is_rounded_up_for_people_and_exact_for_experts(tmp_path):
+    release, synthetic = release_of(tmp_path, "one-way", people(300), SCHEMA, "1")
+    release.run["epsilon"] = "1"
+    (party,) = release.privacy["parties"]
+    party["epsilon_per_person"] = party["epsilon_per_row"] = "999995/1000000"
+    text = Page(report_page(overview(release, synthetic.table))).text
+    assert "its owner accepts epsilon 1 for a person" in text
+    assert "The run was allowed epsilon 1 for a single row, and 0.999995 was charged" in text
+    assert "Of a person epsilon 0.999995, delta 0" in text
+
+
+def test_pairs_without_a_dependence_are_named(tmp_path):
+    page = page_of(tmp_path, "dp-subn", epsilon="0.5")
+    kinds = "No dependence found|Not measured together"
+    named = re.findall(rf"<summary>({kinds}): (\d+) pairs?</summary>(.*?)</details>", page, re.DOTALL)
+    assert named
+    for _, number, listed in named:
+        assert sum(item.count("<bdi>") - 1 for item in re.findall("<li>.*?</li>", listed)) == int(number)
+
+
+def test_what_the_guarantee_rests_on_and_what_nobody_protects_is_said(tmp_path):
+    alone = Page(page_of(tmp_path, "one-way")).text
+    assert "The owner ran the software unchanged" in alone
+    assert "fixed without looking at the rows" in alone
+    assert "No file of the release proves any of this" in alone
+    assert "That every real row fits the schema and its rules." in alone
+    assert "Showing that a case exists: a synthetic row may combine values that no real row can have together." in alone
+    (tmp_path / "several").mkdir()
+    several = Page(page_of(tmp_path / "several", "one-way", parties={"a": 150, "b": 150})).text
+    assert "Owners and curator ran the software unchanged" in several
+
+
+def test_where_a_table_comes_from_is_told_as_far_as_the_files_tell_it(tmp_path):
+    origin = {"title": "Patients of <b>2025</b>", "source": "the ward's registry", "license": "CC0"}
+    schema = parse_schema({"name": "people", "fields": FIELDS, **origin}, "people")
+    text = Page(page_of(tmp_path, schema=schema)).text
+    start = text.index("Where it comes from")
+    for words in ("Table people", *origin.values(), "Algorithm one-way", "The files state no date, no version"):
+        start = text.index(words, start)
+
+
+def test_missing_values_and_absent_rows_are_explained_where_there_are_any(tmp_path):
+    assert "(missing)” is a value" not in page_of(tmp_path)
+    fields = [{**FIELDS[1], "missingValues": [""]}, FIELDS[2]]
+    schema = parse_schema({"fields": fields, "absentRows": True}, "s")
+    frame = people(200)[["ward", "smoker"]]
+    (tmp_path / "absent").mkdir()
+    release, synthetic = release_of(tmp_path / "absent", "one-way", frame, schema)
+    release.privacy["rows_per_person"] = release.privacy["parties"][0]["rows_per_person"] = 3
+    text = Page(report_page(overview(release, synthetic.table))).text
+    assert "“(missing)” is a value like any other: rows in which nothing was entered." in text
+    assert "A person has 3 places for rows, and a place without a row counts as “(absent)”." in text
+    assert "how many it has is protected too" in text
+
+
+@pytest.mark.statistical
+def test_strengths_have_error_bars(tmp_path):
+    page = page_of(tmp_path, "dp-subn", people(5000), epsilon="10")
+    assert re.search(r"<p>0\.\d\d ± 0\.\d\d measured, 0\.\d\d synthetic: <strong>dependence kept", page)
+    assert re.search(r'<td class="number">0\.\d\d ± 0\.\d\d</td>', page)
