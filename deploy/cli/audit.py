@@ -21,7 +21,7 @@ from privity.deploy.audit.subject import Subject
 
 
 def audit_command(
-    quick: Annotated[bool, typer.Option("--quick", help="fewer cases and samples: under a minute")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="fewer cases and samples: about two minutes on one core")] = False,
     mechanism: Annotated[str | None, typer.Option(help="only this one, such as 'secure sum'")] = None,
     json_out: Annotated[Path | None, typer.Option("--json", help="where to write the findings as JSON")] = None,
     markdown: Annotated[Path | None, typer.Option(help="where to write the findings as a markdown table")] = None,
