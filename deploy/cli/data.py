@@ -47,7 +47,7 @@ def inspect(
     ],
     dialect: DialectOption = None,
 ) -> None:
-    """Say what a CSV file seems to be, and what to declare so that it is read: nothing is decided or sent."""
+    """Show what a CSV file seems to hold, and what to declare so that it is read. Nothing is decided or sent."""
     look = look_at(file, None if dialect is None else dialect_option(dialect))
     found = look.dialect
     quote = f"values that need it in {found.quote}" if found.quote else "no quotes"
