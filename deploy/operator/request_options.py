@@ -67,8 +67,8 @@ class RunOptions:
     parties: Annotated[
         str | None,
         typer.Option(
-            help="names of the run's parties, with commas; by default all that are not paused. For privity plan also their"
-            " number; with --accuracy several numbers to compare, such as 1,3,10"
+            help="names of the run's parties, with commas; by default all that are not paused. For privity plan also"
+            " their number; with --accuracy several numbers to compare, such as 1,3,10"
         ),
     ] = None
     secure_sum: Annotated[Method, typer.Option(help="how sums over the parties are computed (docs/secure_sums.md)")] = (
