@@ -42,9 +42,7 @@ def data() -> None:
 
 @data_app.command("inspect")
 def inspect(
-    file: Annotated[
-        Path, typer.Argument(help="The CSV file, plain or gzip, in any dialect.", callback=refuse_password)
-    ],
+    file: Annotated[Path, typer.Argument(help="the CSV file, plain or gzip, in any dialect", callback=refuse_password)],
     dialect: DialectOption = None,
 ) -> None:
     """Show what a CSV file seems to hold, and what to declare so that it is read. Nothing is decided or sent."""

@@ -74,7 +74,7 @@ COMMANDS = {
     "party": ("party:party_app", "Commands of a data owner's node."),
     "curator": ("curator:curator_app", "Commands of the curator."),
     "consortium": ("consortium:consortium_app", "Commands of the organiser: agree, invite, seal."),
-    "operator": ("operator:operator_app", "Commands of the operator's own folder."),
+    "operator": ("operator:operator_app", "Commands of the operator: folder, keys, browser console."),
     "run": ("run:run_app", "Submit and follow the runs of a consortium."),
     "transcript": ("transcript:transcript_app", "Compare what the parties of a run received and sent."),
 }

@@ -21,7 +21,7 @@ from privity.common.text.terminal import say
 from privity.deploy.cli import console
 from privity.deploy.operator.operator_folder import OPERATOR_TOML, SETTINGS, link_of, newest_manifest
 
-operator_app = typer.Typer(no_args_is_help=True, help="Commands of the operator's own folder.")
+operator_app = typer.Typer(no_args_is_help=True, help="Commands of the operator: folder, keys, browser console.")
 
 
 operator_app.command("console")(console.operator_console)
@@ -29,7 +29,7 @@ operator_app.command("console")(console.operator_console)
 
 @operator_app.callback()
 def operator() -> None:
-    """Commands of the operator's own folder."""
+    """Commands of the operator: folder, keys, browser console."""
 
 
 @operator_app.command("init")

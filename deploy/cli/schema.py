@@ -44,12 +44,12 @@ schema_app.command("types")(types)
 
 @schema_app.command("check")
 def check(
-    schema_file: Annotated[Path, typer.Argument(help="The Table Schema (JSON).")],
+    schema_file: Annotated[Path, typer.Argument(help="the Table Schema (JSON)")],
     data: Annotated[
         str | None,
         typer.Option(
             "--data",
-            help="Rows to check against it (docs/sources.md); nothing leaves this machine.",
+            help="rows to check against it (docs/sources.md); nothing leaves this machine",
             callback=refuse_password,
         ),
     ] = None,
@@ -128,7 +128,7 @@ def _rows(address: Address, schema: Schema) -> int:
 
 
 @schema_app.command("review")
-def review(schema_file: Annotated[Path, typer.Argument(help="The draft (JSON).")]) -> None:
+def review(schema_file: Annotated[Path, typer.Argument(help="the draft (JSON)")]) -> None:
     """Mark a draft as reviewed, after you replaced what its rows gave by what is publicly known."""
     schema = load_schema(schema_file)
     document = json.loads(schema_file.read_text(encoding="utf-8-sig"))
@@ -146,26 +146,26 @@ def review(schema_file: Annotated[Path, typer.Argument(help="The draft (JSON).")
 
 @schema_app.command("discover")
 def discover(
-    out: Annotated[Path, typer.Option(help="Where to write the schema with all domains.")],
+    out: Annotated[Path, typer.Option(help="where to write the schema with all domains")],
     release: Annotated[
-        Path | None, typer.Option(help="A release of the algorithm discover; this costs nothing.")
+        Path | None, typer.Option(help="a release of the algorithm discover; this costs nothing")
     ] = None,
     data: Annotated[
-        str | None, typer.Option(help="Or the table: a path or URL (docs/sources.md).", callback=refuse_password)
+        str | None, typer.Option(help="or the table: a path or URL (docs/sources.md)", callback=refuse_password)
     ] = None,
-    schema: Annotated[Path | None, typer.Option(help="The table's schema, in which some domains are open.")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="Epsilon that this costs, exact, such as 0.1.")] = None,
-    delta: Annotated[str, typer.Option(help="Delta that this costs, such as 1e-9.")] = "0",
+    schema: Annotated[Path | None, typer.Option(help="the table's schema, in which some domains are open")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="epsilon that this costs, exact, such as 0.1")] = None,
+    delta: Annotated[str, typer.Option(help="delta that this costs, such as 1e-9")] = "0",
     categories_only: Annotated[
         bool,
         typer.Option(
             "--categories-only",
-            help="Discover categories of texts only; numbers stay open, for a run of several parties.",
+            help="discover categories of texts only; numbers stay open, for a run of several parties",
         ),
     ] = False,
-    population: Annotated[str | None, typer.Option(help="The population, as it was declared.")] = None,
+    population: Annotated[str | None, typer.Option(help="the population, as it was declared")] = None,
     ledger: Annotated[
-        Path | None, typer.Option(help="The ledger's file; by default in the user's state folder.")
+        Path | None, typer.Option(help="the ledger's file; by default in the user's state folder")
     ] = None,
     dialect: DialectOption = None,
 ) -> None:
@@ -219,8 +219,8 @@ def discover(
 
 @schema_app.command("join")
 def join(
-    schemas: Annotated[list[Path], typer.Argument(help="Schemas of the same table, from several owners.")],
-    out: Annotated[Path, typer.Option(help="Where to write the schema with the categories of all.")],
+    schemas: Annotated[list[Path], typer.Argument(help="schemas of the same table, from several owners")],
+    out: Annotated[Path, typer.Option(help="where to write the schema with the categories of all")],
 ) -> None:
     """Join the categories that several owners discovered, each in their own rows."""
     refuse_existing(out)
@@ -234,8 +234,8 @@ def join(
 
 @schema_app.command("draft")
 def draft(
-    file: Annotated[Path, typer.Argument(help="The CSV file (.csv or .csv.gz) to read.", callback=refuse_password)],
-    out: Annotated[Path | None, typer.Option("--out", help="File to write; by default standard output.")] = None,
+    file: Annotated[Path, typer.Argument(help="the CSV file (.csv or .csv.gz) to read", callback=refuse_password)],
+    out: Annotated[Path | None, typer.Option("--out", help="file to write; by default standard output")] = None,
     dialect: DialectOption = None,
 ) -> None:
     """Draft a schema from a table's own rows. Not private: a person must review it."""
