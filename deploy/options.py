@@ -63,7 +63,7 @@ DialectOption = Annotated[
     str | None,
     typer.Option(
         "--dialect",
-        help="How the rows are written, as JSON, in the place of what the schema says.",
+        help="how the rows are written, as JSON; replaces single keys of the schema's dialect",
     ),
 ]
 

@@ -17,10 +17,10 @@ HEADINGS = ("setting", "type", "range", "default", "meaning")
 
 
 def algorithms_command(
-    name: Annotated[str | None, typer.Argument(help="one of the list, to be told all about it")] = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="all of them, as docs/algorithms/settings.md")] = False,
+    name: Annotated[str | None, typer.Argument(help="show this algorithm only")] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="print docs/algorithms/settings.md")] = False,
 ) -> None:
-    """List the algorithms; or say of one what it is, and what each of its settings may be."""
+    """List the algorithms, or show what one does and what each of its settings may be."""
     if markdown:
         say(*page())
     elif name is None:

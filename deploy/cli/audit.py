@@ -21,12 +21,14 @@ from privity.deploy.audit.subject import Subject
 
 
 def audit_command(
-    quick: Annotated[bool, typer.Option("--quick", help="fewer cases and samples: one to two minutes")] = False,
-    mechanism: Annotated[str | None, typer.Option(help="only this one, such as 'secure sum'")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="fewer cases and samples; about two minutes on one core")
+    ] = False,
+    mechanism: Annotated[str | None, typer.Option(help="only this mechanism, such as 'secure sum'")] = None,
     json_out: Annotated[Path | None, typer.Option("--json", help="where to write the findings as JSON")] = None,
     markdown: Annotated[Path | None, typer.Option(help="where to write the findings as a markdown table")] = None,
 ) -> None:
-    """Compare claimed epsilons with a 99.9 % lower confidence bound on the observed loss.
+    """Test each claimed epsilon against a 99.9 % lower confidence bound on the observed privacy loss.
 
     No rows of yours are read. Exit code 1 if a loss above its claim was shown.
     """

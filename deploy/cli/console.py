@@ -17,7 +17,7 @@ from privity.common.storage.safe_files import write_private
 from privity.common.text.terminal import say
 from privity.deploy.console.local_site import LocalSite
 
-Port = Annotated[int, typer.Option(help="of 127.0.0.1; any free one if left out", min=0, max=65535)]
+Port = Annotated[int, typer.Option(help="port of 127.0.0.1; by default any free one", min=0, max=65535)]
 Open = Annotated[bool, typer.Option("--open", help="open it in this machine's browser")]
 
 
@@ -26,7 +26,7 @@ def party_console(
     port: Port = 0,
     open_it: Open = False,
 ) -> None:
-    """Show this party's runs, budget, ledger, policy and keys in a browser, and decide on runs there."""
+    """Show this party's runs, budget, ledger, policy and keys in a browser, and approve or reject runs there."""
     from privity.deploy.console.party_console import party_site
 
     _serve(lambda: party_site(config), config.absolute().parent, port, open_it)
@@ -37,7 +37,7 @@ def operator_console(
     port: Port = 0,
     open_it: Open = False,
 ) -> None:
-    """Show the consortium's parties and runs in a browser; plan, submit, stop and resume runs there."""
+    """Show parties and runs in a browser, and plan, submit, stop and resume runs there."""
     from privity.deploy.console.operator_console import operator_site
 
     _serve(lambda: operator_site(config), config.absolute().parent, port, open_it)

@@ -17,7 +17,7 @@ from privity.deploy.cli.schema import tell_formulas
 from privity.deploy.consortium import membership
 from privity.deploy.consortium.organiser import Organiser
 
-consortium_app = typer.Typer(no_args_is_help=True, help="The organiser: agree, invite, seal.")
+consortium_app = typer.Typer(no_args_is_help=True, help="Commands of the organiser: agree, invite, seal.")
 
 Folder = Annotated[Path, typer.Option(help="the organiser's folder")]
 HERE = Path()
@@ -25,13 +25,13 @@ HERE = Path()
 
 @consortium_app.command("init")
 def init(
-    name: Annotated[str, typer.Option(help="of the consortium")],
+    name: Annotated[str, typer.Option(help="name of the consortium")],
     curator: Annotated[str, typer.Option(help="host:port where parties will reach the curator")],
     schema: Annotated[Path, typer.Option(help="schema of the joint table")],
-    party: Annotated[list[str], typer.Option(help="a data owner's name; once for each")],
+    party: Annotated[list[str], typer.Option(help="a data owner's name; repeat it for each")],
     folder: Folder = HERE,
 ) -> None:
-    """Write a commented consortium.toml to be reviewed, and make the organiser's own keys."""
+    """Write a commented consortium.toml for review, and make the organiser's own keys."""
     organiser = Organiser.init(folder, name, curator, schema, tuple(party))
     organiser.agreement()
     tell_formulas(load_schema(schema))
@@ -41,10 +41,10 @@ def init(
 
 @consortium_app.command("invite")
 def invite(
-    members: Annotated[list[str] | None, typer.Argument(help="all declared ones if none is named")] = None,
+    members: Annotated[list[str] | None, typer.Argument(help="members to invite; by default all")] = None,
     folder: Folder = HERE,
 ) -> None:
-    """Write an invite for each member: no secret, but compare its fingerprint by another way."""
+    """Write an invite for each member. It holds no secret; compare its fingerprint by phone or in person."""
     organiser = Organiser(folder)
     shown = text_table.table("member", "role", "invite", "fingerprint")
     for member in members or organiser.agreement().everybody():
@@ -57,7 +57,7 @@ def invite(
 
 @consortium_app.command("seal")
 def seal(folder: Folder = HERE) -> None:
-    """Check every member's answer and sign one manifest of all."""
+    """Check every member's answer, and sign one manifest that lists all members."""
     organiser = Organiser(folder)
     file = organiser.agreement().schema
     before = organiser.current()
@@ -82,13 +82,13 @@ def seal(folder: Folder = HERE) -> None:
 Party = Annotated[str, typer.Argument(help="a data owner's name")]
 MinimumParties = Annotated[
     int | None,
-    typer.Option(min=2, help="no run over fewer parties, if the members agree on another number from now on"),
+    typer.Option(min=2, help="new minimum of parties in a run, if the members agree to change it"),
 ]
 
 
 @consortium_app.command("pause")
 def pause(party: Party, minimum_parties: MinimumParties = None, folder: Folder = HERE) -> None:
-    """Have new runs leave a party out, and seal. It stays a member; runs that have begun go on with it."""
+    """Leave a party out of new runs, and seal. It stays a member, and runs that have begun go on with it."""
     organiser = Organiser(folder)
     manifest = membership.pause(organiser, party, minimum_parties)
     _tell_sealed(organiser, manifest, f"{party} is paused: new runs are over {_of_runs(manifest)}.")
@@ -96,7 +96,7 @@ def pause(party: Party, minimum_parties: MinimumParties = None, folder: Folder =
 
 @consortium_app.command("unpause")
 def unpause(party: Party, minimum_parties: MinimumParties = None, folder: Folder = HERE) -> None:
-    """Have new runs be over a paused party again, and seal."""
+    """Take a paused party into new runs again, and seal."""
     organiser = Organiser(folder)
     manifest = membership.unpause(organiser, party, minimum_parties)
     _tell_sealed(organiser, manifest, f"{party} takes part again: new runs are over {_of_runs(manifest)}.")
@@ -104,7 +104,7 @@ def unpause(party: Party, minimum_parties: MinimumParties = None, folder: Folder
 
 @consortium_app.command("remove")
 def remove(party: Party, minimum_parties: MinimumParties = None, folder: Folder = HERE) -> None:
-    """Take a party out of the consortium, and seal. Runs that have begun with it cannot go on: pause it first."""
+    """Remove a party from the consortium, and seal. Runs that have begun with it cannot go on: pause it first."""
     organiser = Organiser(folder)
     manifest = membership.remove(organiser, party, minimum_parties)
     _tell_sealed(organiser, manifest, f"{party} is no member any more: runs are over {_of_runs(manifest)}.")

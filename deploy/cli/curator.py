@@ -18,22 +18,24 @@ from privity.curator import joining, server
 from privity.curator.run_queue import JOURNAL_FILE
 from privity.deploy.cli import notices as shown
 
-curator_app = typer.Typer(no_args_is_help=True, help="Commands of the curator's operator.")
+curator_app = typer.Typer(no_args_is_help=True, help="Commands of the curator.")
 
 
 @curator_app.callback()
 def _curator() -> None:
-    """Commands of the curator's operator."""
+    """Commands of the curator."""
 
 
 @curator_app.command()
 def init(
     invite: Annotated[Path, typer.Option(help="what the organiser sent")],
     folder: Annotated[Path, typer.Option(help="folder to make")] = Path("curator"),
-    listen: Annotated[str | None, typer.Option(help="address to bind; all interfaces at the invite's port")] = None,
-    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+    listen: Annotated[
+        str | None, typer.Option(help="address to bind; by default all interfaces, at the invite's port")
+    ] = None,
+    answer: Annotated[Path | None, typer.Option(help="where to put a copy of the answer for the organiser")] = None,
 ) -> None:
-    """Make the curator's folder from an invite: its key is made here and never leaves."""
+    """Make the curator's folder from an invite. Its private key is made here and never leaves."""
     read = read_invite(invite, "curator")
     file, content = joining.join(folder, read, listen or f"0.0.0.0:{read.curator.rpartition(':')[2]}")
     say(*hand_over(file, answer, content, read))
@@ -43,9 +45,9 @@ def init(
 def renew(
     config: Annotated[Path, typer.Option(help="curator.toml")] = Path(joining.SETTINGS),
     invite: Annotated[Path | None, typer.Option(help="a newer invite, if the organiser sent one")] = None,
-    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+    answer: Annotated[Path | None, typer.Option(help="where to put a copy of the answer for the organiser")] = None,
 ) -> None:
-    """Make a new TLS key; the curator takes it once it has accepted a manifest that lists its certificate."""
+    """Make a new TLS key and certificate. The curator uses them once it has accepted a manifest that lists them."""
     file, content = joining.renew(server.load_config(config), invite)
     say(*hand_over(file, answer, content))
 
@@ -54,11 +56,11 @@ def renew(
 def accept(
     manifest: Annotated[Path, typer.Argument(help="what the organiser sealed")],
     schema: Annotated[
-        Path | None, typer.Option(help="the schema that it names, if that is another one than here")
+        Path | None, typer.Option(help="the schema that it names, if it is another one than before")
     ] = None,
     config: Annotated[Path, typer.Option(help="curator.toml")] = Path(joining.SETTINGS),
 ) -> None:
-    """Take a manifest that the organiser sealed; a curator at work goes by it at once."""
+    """Accept a manifest that the organiser sealed. A running curator uses it at once."""
     serial, newer = joining.accept(server.load_config(config), manifest, schema)
     say(f"Serial {serial}: {'accepted' if newer else 'it was here already'}.")
 
@@ -66,11 +68,11 @@ def accept(
 @curator_app.command()
 def serve(
     config: Annotated[Path, typer.Option(help="curator.toml")] = Path("curator.toml"),
-    port_file: Annotated[Path | None, typer.Option(help="write the bound port to this file")] = None,
-    log_format: Annotated[logs.LogFormat, typer.Option(help="of log lines")] = logs.LogFormat.TEXT,
+    port_file: Annotated[Path | None, typer.Option(help="file to write the bound port to")] = None,
+    log_format: Annotated[logs.LogFormat, typer.Option(help="format of log lines")] = logs.LogFormat.TEXT,
     stop_with_stdin: Annotated[bool, typer.Option(help="stop when standard input closes")] = False,
 ) -> None:
-    """Serve parties and operators until interrupted."""
+    """Run the curator: serve parties and operators until interrupted."""
     logs.configure(log_format)
     dump_no_core()
     if stop_with_stdin:
@@ -84,6 +86,6 @@ def serve(
 def notices(
     config: Annotated[Path, typer.Option(help="curator.toml")] = Path("curator.toml"), trial: shown.Trial = False
 ) -> None:
-    """Show what the curator told its operators by e-mail or a webhook, or try whether that comes through."""
+    """Show what the curator told operators by e-mail or webhook, or send a trial."""
     settings = server.load_config(config)
     shown.show(config, "curator", settings.channels, settings.state / JOURNAL_FILE, trial=trial)

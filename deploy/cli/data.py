@@ -42,12 +42,10 @@ def data() -> None:
 
 @data_app.command("inspect")
 def inspect(
-    file: Annotated[
-        Path, typer.Argument(help="The CSV file, plain or gzip, in any dialect.", callback=refuse_password)
-    ],
+    file: Annotated[Path, typer.Argument(help="the CSV file, plain or gzip, in any dialect", callback=refuse_password)],
     dialect: DialectOption = None,
 ) -> None:
-    """Say what a CSV file seems to be, and what to declare so that it is read: nothing is decided or sent."""
+    """Show what a CSV file seems to hold, and what to declare so that it is read. Nothing is decided or sent."""
     look = look_at(file, None if dialect is None else dialect_option(dialect))
     found = look.dialect
     quote = f"values that need it in {found.quote}" if found.quote else "no quotes"

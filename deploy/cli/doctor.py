@@ -21,10 +21,12 @@ NODES: dict[str, Callable[[Path], Iterator[Check]]] = {
 
 
 def doctor_command(
-    config: Annotated[Path | None, typer.Option(help="party.toml, curator.toml or operator.toml; the one here")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="one JSON object a check")] = False,
+    config: Annotated[
+        Path | None, typer.Option(help="party.toml, curator.toml or operator.toml; by default the one in this folder")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object a check")] = False,
 ) -> None:
-    """Look at everything that a node, or the operator, needs; exit code 1 if anything is amiss."""
+    """Check everything that a node or the operator needs, and say what to do. Exit code 1 if anything is wrong."""
     file = config or next((Path(name) for name in NODES if Path(name).exists()), None)
     if file is None or file.name not in NODES:
         raise PrivityError(

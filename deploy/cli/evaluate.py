@@ -17,43 +17,43 @@ from privity.party.sources.address import refuse_password
 
 def evaluate(
     real: Annotated[
-        str, typer.Option("--real", help="The real rows: a path or a URL (docs/sources.md).", callback=refuse_password)
+        str, typer.Option("--real", help="the real rows: a path or URL (docs/sources.md)", callback=refuse_password)
     ],
     release: Annotated[
         list[Path] | None,
-        typer.Option("--release", help="A release folder, which is verified; several are judged side by side."),
+        typer.Option("--release", help="a release folder, which is verified; repeat it to compare several"),
     ] = None,
     synthetic: Annotated[
-        list[str] | None, typer.Option("--synthetic", help="Synthetic rows from anywhere, likewise; may repeat.")
+        list[str] | None, typer.Option("--synthetic", help="synthetic rows from anywhere; may repeat")
     ] = None,
     schema: Annotated[
-        Path | None, typer.Option("--schema", help="The schema (JSON); without it that of the first release.")
+        Path | None, typer.Option("--schema", help="the schema (JSON); by default that of the first release")
     ] = None,
     control: Annotated[
         str | None,
         typer.Option(
-            "--control", help="Real rows that had no part in it: for attacks and tests.", callback=refuse_password
+            "--control",
+            help="real rows that no release was made from: for attacks and for tests of predictions",
+            callback=refuse_password,
         ),
     ] = None,
     target: Annotated[
         list[str] | None,
-        typer.Option("--target", help="What to predict: ATTRIBUTE[=VALUE,VALUE...]; may repeat."),
+        typer.Option("--target", help="what to predict: ATTRIBUTE[=VALUE,VALUE...]; may repeat"),
     ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option("--drop", help="An attribute that models do not see; may repeat.")
+        list[str] | None, typer.Option("--drop", help="an attribute that predictions do not use; may repeat")
     ] = None,
-    attacks: Annotated[int, typer.Option("--attacks", help="How often each attack is tried.")] = 500,
-    quick: Annotated[bool, typer.Option("--quick", help="A first answer, from a part of the rows.")] = False,
-    json_out: Annotated[Path | None, typer.Option("--json", help="Where to write the figures as JSON.")] = None,
-    html_out: Annotated[
-        Path | None, typer.Option("--html", help="Where to write them as a page with pictures.")
-    ] = None,
+    attacks: Annotated[int, typer.Option("--attacks", help="how often each attack is tried")] = 500,
+    quick: Annotated[bool, typer.Option("--quick", help="a first answer, from a part of the rows")] = False,
+    json_out: Annotated[Path | None, typer.Option("--json", help="where to write the figures as JSON")] = None,
+    html_out: Annotated[Path | None, typer.Option("--html", help="where to write them as a page with pictures")] = None,
     pictures: Annotated[
-        Path | None, typer.Option("--pictures", help="A new folder for the pictures, as SVG and PNG.")
+        Path | None, typer.Option("--pictures", help="a new folder for the pictures, as SVG and PNG")
     ] = None,
     dialect: DialectOption = None,
 ) -> None:
-    """Judge synthetic tables beside real rows: not private, data owner only."""
+    """Compare synthetic tables with the real rows. Not private: data owner only, do not publish."""
     for one in synthetic or ():
         refuse_password(one)
     if pictures is not None:

@@ -33,47 +33,50 @@ COMMANDS = {
     ),
     "sample": (
         "sample:sample_command",
-        "Draw rows from a released model, under its rules and conditions of your own; nothing is charged.",
+        "Sample rows from a released model, under its rules and your own conditions. Nothing is charged.",
     ),
-    "export": ("release:export_command", "Write a release's noisy marginals in the shape that another library reads."),
+    "export": ("release:export_command", "Write a release's noisy marginals in a format that another library reads."),
     "verify": (
         "release:verify_command",
-        "Check files, forms, figures and rows of a release, and who signed it; list all faults at once.",
+        "Check the files, figures and rows of a release, and who signed it. All faults are listed at once.",
     ),
-    "evaluate": ("evaluate:evaluate", "Judge synthetic tables beside real rows: not private, data owner only."),
+    "evaluate": (
+        "evaluate:evaluate",
+        "Compare synthetic tables with the real rows. Not private: data owner only, do not publish.",
+    ),
     "show": (
         "show:show_command",
         "Show a release in the terminal: what it is, how good it is, its guarantee, every attribute, its files.",
     ),
     "report": (
         "report:report_command",
-        "Make a release's report again from its other files: the same page, to the byte.",
+        "Make a release's report again from its other files, byte for byte the same.",
     ),
     "audit": (
         "audit:audit_command",
-        "Compare claimed epsilons with a 99.9 % lower confidence bound on the observed loss.",
+        "Test each claimed epsilon against a 99.9 % lower confidence bound on the observed privacy loss.",
     ),
     "plan": (
         "plan:plan_command",
-        "Say what a run would cost, and with --accuracy how far off its table would be, before anything is spent.",
+        "Predict what a run costs, and with --accuracy how far off its table will be, before anything is spent.",
     ),
     "algorithms": (
         "algorithms:algorithms_command",
-        "List the algorithms; or say of one what it is, and what each of its settings may be.",
+        "List the algorithms, or show what one does and what each of its settings may be.",
     ),
     "doctor": (
         "doctor:doctor_command",
-        "Look at everything that a node, or the operator, needs; exit code 1 if anything is amiss.",
+        "Check everything that a node or the operator needs, and say what to do. Exit code 1 if anything is wrong.",
     ),
     "data": ("data:data_app", "Look at a table before anything is declared about it."),
-    "schema": ("schema:schema_app", "Check or draft the schema of a table."),
-    "population": ("population:population_app", "The people whose rows are used, and their budget."),
+    "schema": ("schema:schema_app", "Draft, check or discover the schema of a table."),
+    "population": ("population:population_app", "Declare the people whose rows are used, and their budget."),
     "party": ("party:party_app", "Commands of a data owner's node."),
-    "curator": ("curator:curator_app", "Commands of the curator's operator."),
-    "consortium": ("consortium:consortium_app", "The organiser: agree, invite, seal."),
-    "operator": ("operator:operator_app", "The operator's own folder."),
-    "run": ("run:run_app", "Runs of a consortium."),
-    "transcript": ("transcript:transcript_app", "What the parties of a run received and sent."),
+    "curator": ("curator:curator_app", "Commands of the curator."),
+    "consortium": ("consortium:consortium_app", "Commands of the organiser: agree, invite, seal."),
+    "operator": ("operator:operator_app", "Commands of the operator: folder, keys, browser console."),
+    "run": ("run:run_app", "Submit and follow the runs of a consortium."),
+    "transcript": ("transcript:transcript_app", "Compare what the parties of a run received and sent."),
 }
 """Each command by name: the module of this folder and its function or group, and what ``--help`` says of it, which is
 what the command says of itself."""

@@ -15,7 +15,7 @@ from privity.common.storage.journal import Journal
 from privity.common.text import text_table
 from privity.common.text.terminal import say
 
-Trial = Annotated[bool, typer.Option("--try", help="send a trial on each channel now, and say whether it was taken")]
+Trial = Annotated[bool, typer.Option("--try", help="send a trial on each channel now, and say whether it was accepted")]
 
 
 def show(file: Path, node: str, channels: tuple[Channel, ...], journal: Path, *, trial: bool) -> None:

@@ -21,7 +21,7 @@ from privity.common.text.terminal import say
 from privity.deploy.cli import console
 from privity.deploy.operator.operator_folder import OPERATOR_TOML, SETTINGS, link_of, newest_manifest
 
-operator_app = typer.Typer(no_args_is_help=True, help="The operator's own folder.")
+operator_app = typer.Typer(no_args_is_help=True, help="Commands of the operator: folder, keys, browser console.")
 
 
 operator_app.command("console")(console.operator_console)
@@ -29,16 +29,16 @@ operator_app.command("console")(console.operator_console)
 
 @operator_app.callback()
 def operator() -> None:
-    """The operator's own folder."""
+    """Commands of the operator: folder, keys, browser console."""
 
 
 @operator_app.command("init")
 def init(
     invite: Annotated[Path, typer.Option(help="what the organiser sent")],
     folder: Annotated[Path, typer.Option(help="folder to make")] = Path("operator"),
-    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+    answer: Annotated[Path | None, typer.Option(help="where to put a copy of the answer for the organiser")] = None,
 ) -> None:
-    """Make the operator's folder from an invite: its key is made here and never leaves."""
+    """Make the operator's folder from an invite. Its private key is made here and never leaves."""
     read = read_invite(invite, "operator")
     make_folder(folder, read, SETTINGS)
     file, content = make_join(folder, read)
@@ -51,7 +51,7 @@ def accept(
     schema: Annotated[Path, typer.Option(help="the schema that the organiser sent")],
     config: Annotated[Path, typer.Option(help="operator.toml")] = Path(SETTINGS),
 ) -> None:
-    """Take the schema that the curator's manifest names, for plans of runs."""
+    """Accept the schema that the curator's manifest names; plans of runs use it."""
     manifest, digest = newest_manifest(config), load_schema(schema).digest
     if digest != manifest.schema_digest:
         raise PrivityError(
@@ -70,9 +70,9 @@ def accept(
 def renew(
     config: Annotated[Path, typer.Option(help="operator.toml")] = Path(SETTINGS),
     invite: Annotated[Path | None, typer.Option(help="a newer invite, if the organiser sent one")] = None,
-    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+    answer: Annotated[Path | None, typer.Option(help="where to put a copy of the answer for the organiser")] = None,
 ) -> None:
-    """Make a new TLS key and certificate; commands take them once the curator knows them."""
+    """Make a new TLS key and certificate. Commands use them once the curator's manifest lists them."""
     client = link_of(config)
     name = name_in(client.certificate.read_bytes())
     file, content = member_folder.renew(Next(client.key), "operator", name, invite=invite)

@@ -52,17 +52,17 @@ def _party() -> None:
 def init(
     invite: Annotated[Path, typer.Option(help="what the organiser sent")],
     data: Annotated[
-        str, typer.Option(help="this party's rows: a path or a URL (docs/sources.md)", callback=refuse_password)
+        str, typer.Option(help="this party's rows: a path or URL (docs/sources.md)", callback=refuse_password)
     ],
-    population: Annotated[str, typer.Option(help="the people whose rows these are, as they are declared")],
+    population: Annotated[str, typer.Option(help="the population: the people whose rows these are")],
     total_epsilon: Annotated[
-        str | None, typer.Option(help="declare the population, too: what all releases together may cost one person")
+        str | None, typer.Option(help="also declare the population: what all releases together may cost one person")
     ] = None,
     approval: Annotated[Approval, typer.Option(help="whether a person approves each run")] = Approval.MANUAL,
-    folder: Annotated[Path | None, typer.Option(help="folder to make; the party's name if left out")] = None,
-    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+    folder: Annotated[Path | None, typer.Option(help="folder to make; by default the party's name")] = None,
+    answer: Annotated[Path | None, typer.Option(help="where to put a copy of the answer for the organiser")] = None,
 ) -> None:
-    """Make a party's folder from an invite: its keys are made here and never leave. Review its policy.toml."""
+    """Make a party's folder from an invite. Its private keys are made here and never leave. Review its policy.toml."""
     read = read_invite(invite, "party")
     if total_epsilon is not None:
         declare(parse_population(population, total_epsilon)).close()
@@ -81,11 +81,11 @@ def init(
 @party_app.command()
 def renew(
     config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
-    keys: Annotated[bool, typer.Option("--keys", help="new signing, sealing and agreement keys, too")] = False,
+    keys: Annotated[bool, typer.Option("--keys", help="also make new signing, sealing and agreement keys")] = False,
     invite: Annotated[Path | None, typer.Option(help="a newer invite, if the organiser sent one")] = None,
-    answer: Annotated[Path | None, typer.Option(help="where to put the answer for the organiser, too")] = None,
+    answer: Annotated[Path | None, typer.Option(help="where to put a copy of the answer for the organiser")] = None,
 ) -> None:
-    """Make a new TLS key and certificate; the node takes them once a manifest lists them, without a restart."""
+    """Make a new TLS key and certificate. The node uses them once a manifest lists them, without a restart."""
     file, content = joining.renew(load_config(config), keys=keys, invite=invite)
     say(*hand_over(file, answer, content))
 
@@ -93,10 +93,10 @@ def renew(
 @party_app.command()
 def serve(
     config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
-    log_format: Annotated[logs.LogFormat, typer.Option(help="of log lines")] = logs.LogFormat.TEXT,
+    log_format: Annotated[logs.LogFormat, typer.Option(help="format of log lines")] = logs.LogFormat.TEXT,
     stop_with_stdin: Annotated[bool, typer.Option(help="stop when standard input closes")] = False,
 ) -> None:
-    """Answer the steps of runs that the policy allows, until interrupted."""
+    """Run a party's node: answer the runs that the policy allows, until interrupted."""
     logs.configure(log_format)
     dump_no_core()
     open_files()
@@ -112,11 +112,11 @@ def serve(
 @party_app.command()
 def ledger(
     config: Annotated[Path | None, typer.Option(help="party.toml of a node")] = None,
-    file: Annotated[Path | None, typer.Option(help="a ledger's file, as for privity synthesize --ledger")] = None,
-    population: Annotated[str | None, typer.Option(help="the people; needed without --config")] = None,
-    steps: Annotated[bool, typer.Option(help="every single line")] = False,
+    file: Annotated[Path | None, typer.Option(help="a ledger's file, as in privity synthesize --ledger")] = None,
+    population: Annotated[str | None, typer.Option(help="the population; needed without --config")] = None,
+    steps: Annotated[bool, typer.Option(help="show every line of the ledger")] = False,
 ) -> None:
-    """Show what has been spent on a population: by run, the total, what is left."""
+    """Show what was spent on a population: by run, in total, and what is left."""
     if config:
         settings = load_config(config)
         population, file = read_policy(settings).population.name, settings.ledger

@@ -24,7 +24,7 @@ from privity.party.config import JOURNAL_FILE, PartyConfig, ledger_of, load_conf
 from privity.party.policy import Policy
 
 Config = Annotated[Path, typer.Option(help="party.toml")]
-AsJson = Annotated[bool, typer.Option("--json", help="one JSON document")]
+AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
 Run = Annotated[str, typer.Argument(help="name of the run")]
 HERE = Path("party.toml")
 STANDARD_OUTPUT = 1
@@ -38,11 +38,11 @@ def _approvals(config: PartyConfig) -> Approvals:
 
 
 def show(
-    run: Annotated[str | None, typer.Argument(help="name of the run; all of them if it is left out")] = None,
+    run: Annotated[str | None, typer.Argument(help="name of the run; by default all are listed")] = None,
     config: Config = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Say in plain words what a run would take from this party, and what it costs; or list the runs asked for."""
+    """Show in plain words what a run would take from this party and what it costs, or list all runs."""
     settings = load_config(config)
     approvals = _approvals(settings)
     if run is None:
@@ -73,7 +73,7 @@ def _notice(filed: Filed, settings: PartyConfig) -> list[run_notice.Section]:
 
 
 def approve(run: Run, config: Config = HERE) -> None:
-    """Let this party take part in a run that was shown."""
+    """Approve a run that was shown, so that this party takes part in it."""
     approvals = _approvals(load_config(config))
     approvals.approve(approvals.of(run), option("config", config, HERE))
     say(f"{run}: approved. The node goes on by itself.")
@@ -81,10 +81,10 @@ def approve(run: Run, config: Config = HERE) -> None:
 
 def reject(
     run: Run,
-    reason: Annotated[str, typer.Option(help="why; the operator and the other members read it")] = "",
+    reason: Annotated[str, typer.Option(help="the reason; the operator and the other members can read it")] = "",
     config: Config = HERE,
 ) -> None:
-    """Keep this party out of a run, at any moment; what has left before stays charged."""
+    """Reject a run, at any time: nothing more leaves this party. What left before stays charged."""
     approvals = _approvals(load_config(config))
     filed = approvals.of(run)
     if filed.closed:

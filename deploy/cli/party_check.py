@@ -22,7 +22,7 @@ PRIVATE = "These figures depend on the rows: they are for their owner, and are n
 def check(
     config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
 ) -> None:
-    """Look at the rows: how many, values outside the domain, and what each way to hold them takes. Nothing is sent."""
+    """Check the rows: their number, values outside the domain, memory and time to count them. Nothing is sent."""
     settings = load_config(config)
     schema = load_schema(settings.schema)
     per_person = read_policy(settings, schema.names).population.rows_per_person

@@ -19,17 +19,17 @@ HERE = Path("party.toml")
 
 
 def notices(config: Config = HERE, trial: shown.Trial = False) -> None:
-    """Show what this node told its owner by e-mail or a webhook, or try whether that comes through."""
+    """Show what this node told its owner by e-mail or webhook, or send a trial."""
     settings = load_config(config)
     shown.show(config, settings.name, settings.channels, settings.state / JOURNAL_FILE, trial=trial)
 
 
 def fetch(
     run: Annotated[str, typer.Argument(help="name of the run")],
-    out: Annotated[Path | None, typer.Option(help="new folder for the release; the run's name if left out")] = None,
+    out: Annotated[Path | None, typer.Option(help="folder to make; by default the run's name")] = None,
     config: Config = HERE,
 ) -> None:
-    """Fetch the release of a run that this party took part in, and check it as by `privity verify`."""
+    """Fetch the release of a run that this party took part in, and check it like `privity verify`."""
     folder = out or Path(run)
     refuse_existing(folder)
     c = load_config(config)

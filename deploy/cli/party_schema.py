@@ -21,7 +21,7 @@ def accept(
     schema: Annotated[Path, typer.Option(help="the schema that the organiser sent")],
     config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
 ) -> None:
-    """Accept a newer schema: the node takes it once a manifest names it, without a restart."""
+    """Accept a newer schema. The node uses it once a manifest names it, without a restart."""
     settings = load_config(config)
     newer = load_schema(schema)
     newer.require_reviewed(schema)

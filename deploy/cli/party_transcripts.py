@@ -21,11 +21,11 @@ HINT = "`privity party transcript` without a name lists the runs that there are 
 
 
 def transcript(
-    run: Annotated[str | None, typer.Argument(help="name of the run; a list of them if it is left out")] = None,
-    out: Annotated[Path | None, typer.Option(help="file to write; standard output if it is left out")] = None,
+    run: Annotated[str | None, typer.Argument(help="name of the run; by default all are listed")] = None,
+    out: Annotated[Path | None, typer.Option(help="file to write; by default standard output")] = None,
     config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
 ) -> None:
-    """Export the signed transcript of a run, to be compared with those of other parties; or list them."""
+    """Export the signed transcript of a run, for comparison with those of other parties; or list transcripts."""
     settings = load_config(config)
     file = settings.state / JOURNAL_FILE
     if not file.exists():

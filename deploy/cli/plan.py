@@ -47,26 +47,28 @@ def plan_command(
     asked: RunOptions,
     schema: Annotated[
         Path | None,
-        typer.Option(help="the table's schema (docs/schema.md); left out, that of the operator's folder"),
+        typer.Option(help="the table's schema (docs/schema.md); by default that of the operator's folder"),
     ] = None,
-    config: Annotated[
-        Path, typer.Option(help="operator.toml: its consortium is planned for if --schema is left out")
-    ] = Path(SETTINGS),
-    rows: Annotated[str | None, typer.Option(help="of all parties together, or of each, such as 9000,300,200")] = None,
+    config: Annotated[Path, typer.Option(help="operator.toml of the consortium to plan for, without --schema")] = Path(
+        SETTINGS
+    ),
+    rows: Annotated[
+        str | None, typer.Option(help="number of rows of all parties together, or of each, such as 9000,300,200")
+    ] = None,
     accuracy: Annotated[
-        bool, typer.Option("--accuracy", help="rehearse on invented tables: the expected error by epsilon")
+        bool, typer.Option("--accuracy", help="predict the error by epsilon, on invented tables")
     ] = False,
-    epsilons: Annotated[str, typer.Option(help="that --accuracy compares")] = EPSILONS,
-    algorithms: Annotated[str, typer.Option(help="that --accuracy compares")] = COMPARED,
+    epsilons: Annotated[str, typer.Option(help="epsilons that --accuracy compares")] = EPSILONS,
+    algorithms: Annotated[str, typer.Option(help="algorithms that --accuracy compares")] = COMPARED,
     dependence: Annotated[
         str, typer.Option(help="how strongly attributes depend on each other, if you know: weak, typical or strong")
     ] = TYPICAL,
     plot: Annotated[
-        Path | None, typer.Option(help="a page (.html) or a picture (.svg) of what --accuracy finds, to be made")
+        Path | None, typer.Option(help="page (.html) or picture (.svg) to make of the result of --accuracy")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON, to be read by programs")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print JSON")] = False,
 ) -> None:
-    """Say what a run would cost, and with --accuracy how far off its table would be, before anything is spent."""
+    """Predict what a run costs, and with --accuracy how far off its table will be, before anything is spent."""
     faults = Faults()
     if plot is not None:
         faults.collect("--plot", lambda: refuse_existing(plot))

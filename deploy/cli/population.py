@@ -20,26 +20,28 @@ from privity.common.text import text_table
 from privity.common.text.terminal import say
 from privity.party.config import JOURNAL_FILE, node_id
 
-population_app = typer.Typer(no_args_is_help=True, help="The people whose rows are used, and their budget.")
+population_app = typer.Typer(no_args_is_help=True, help="Declare the people whose rows are used, and their budget.")
 
-Name = Annotated[str, typer.Argument(help="what these people are called")]
-LedgerFile = Annotated[Path | None, typer.Option(help="the ledger's file; by default that of this user account")]
+Name = Annotated[str, typer.Argument(help="name of the population")]
+LedgerFile = Annotated[Path | None, typer.Option(help="the ledger's file; by default in the user's state folder")]
 
 
 @population_app.callback()
 def _population() -> None:
-    """The people whose rows are used, and their budget."""
+    """Declare the people whose rows are used, and their budget."""
 
 
 @population_app.command()
 def declare(
     name: Name,
     total_epsilon: Annotated[str, typer.Option(help="what all releases together may cost one person, such as 4")],
-    total_delta: Annotated[str, typer.Option(help="the same for delta, such as 0.000001; 0 is pure")] = "0",
-    rows_per_person: Annotated[int, typer.Option(help="most rows of one person in any table")] = 1,
+    total_delta: Annotated[
+        str, typer.Option(help="the same for delta, such as 0.000001; with 0 all releases are pure epsilon-DP")
+    ] = "0",
+    rows_per_person: Annotated[int, typer.Option(help="largest number of rows of one person in any table")] = 1,
     ledger: LedgerFile = None,
 ) -> None:
-    """Declare a population once. A ledger of an earlier version in its place is taken over."""
+    """Declare a population, once. If a ledger of an earlier version is there, it is taken over."""
     wanted = parse_population(name, total_epsilon, total_delta, rows_per_person)
     with closing(declare_ledger(wanted, ledger, "" if ledger is None else _node_beside(ledger))) as book:
         say(f"{in_words(wanted)} Spent so far: epsilon {readable(book.spent())}.")
@@ -81,7 +83,7 @@ def change(
     raise_total: Annotated[bool, typer.Option("--raise", help="needed to make a total larger")] = False,
     ledger: LedgerFile = None,
 ) -> None:
-    """Declare another total, or more rows a person. Each change is a line of the ledger.
+    """Change the total, or raise the rows a person. The ledger records each change.
 
     A lower total holds at once. More rows a person price everything that was charged before anew.
     """
@@ -104,10 +106,10 @@ def change(
 @population_app.command("return")
 def give_back(
     name: Name,
-    run: Annotated[str, typer.Argument(help="as privity population list names it")],
+    run: Annotated[str, typer.Argument(help="the run, as in privity population list")],
     ledger: LedgerFile = None,
 ) -> None:
-    """Return what a run has reserved that will not go on, such as that of a node which is gone.
+    """Return the budget that is reserved for a run that will not go on, for instance because its node is gone.
 
     Nothing that was spent comes back. If the run goes on all the same, it is charged what is then left, or refused.
     """
@@ -119,10 +121,10 @@ def give_back(
 @population_app.command()
 def merge(
     name: Name,
-    other: Annotated[Path, typer.Argument(help="another ledger of the same people; it is closed")],
+    other: Annotated[Path, typer.Argument(help="the other ledger, which is closed")],
     ledger: LedgerFile = None,
 ) -> None:
-    """Take over another ledger of the same people, with all its lines. Stop the nodes that use it first."""
+    """Merge another ledger of the same people into this one. First stop the nodes that use the other."""
     with closing(open_ledger(name, ledger)) as book:
         lines = book.merge(other, _node_beside(other))
         say(f"Lines taken over from {other}, which is closed: {lines}. Spent: epsilon {readable(book.spent())}.")

@@ -30,7 +30,7 @@ def verify_command(
         Path | None, typer.Option(help="organiser.pub: check who signed the release, and whether all agree")
     ] = None,
 ) -> None:
-    """Check files, forms, figures and rows of a release, and who signed it; list all faults at once."""
+    """Check the files, figures and rows of a release, and who signed it. All faults are listed at once."""
     for line in check_release(release) if root is None else check_signed_release(release, root):
         say(line)
 
@@ -38,9 +38,9 @@ def verify_command(
 def export_command(
     release: Release,
     to: Annotated[Shape, typer.Option(help="mbi: one JSON file; dpsynth: a folder")],
-    out: Annotated[Path, typer.Option(help="what to make; must not exist")],
+    out: Annotated[Path, typer.Option(help="file or folder to make; must not exist")],
 ) -> None:
-    """Write a release's noisy marginals in the shape that another library reads."""
+    """Write a release's noisy marginals in a format that another library reads."""
     refuse_existing(out)
     found = read_release(release)
     exported = (export_mbi if to is Shape.MBI else export_dpsynth)(found, out)

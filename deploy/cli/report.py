@@ -19,13 +19,13 @@ from privity.deploy.options import refuse_existing
 def report_command(
     release: Annotated[Path, typer.Argument(help="folder of a release")],
     out: Annotated[
-        Path | None, typer.Option(help="file to write; must not exist; report.html here if left out")
+        Path | None, typer.Option(help="file to write, which must not exist; by default report.html in this folder")
     ] = None,
     open_it: Annotated[
-        bool, typer.Option("--open", help="open it in this machine's browser; without --out from a temporary folder")
+        bool, typer.Option("--open", help="open it in this machine's browser; without --out, from a temporary folder")
     ] = False,
 ) -> None:
-    """Make a release's report again from its other files: the same page, to the byte."""
+    """Make a release's report again from its other files, byte for byte the same."""
     if out is not None or not open_it:
         refuse_existing(out or Path(REPORT))
     page = report_of(release)

@@ -33,10 +33,10 @@ from privity.deploy.operator.run_submission import (
 )
 from privity.deploy.options import refuse_existing
 
-run_app = typer.Typer(no_args_is_help=True, help="Runs of a consortium.")
+run_app = typer.Typer(no_args_is_help=True, help="Submit and follow the runs of a consortium.")
 
 Config = Annotated[Path, typer.Option(help="operator.toml")]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON, to be read by programs")]
+AsJson = Annotated[bool, typer.Option("--json", help="print JSON")]
 Run = Annotated[str, typer.Argument(help="name of the run")]
 HERE = Path(SETTINGS)
 
@@ -45,10 +45,14 @@ HERE = Path(SETTINGS)
 @takes_run_options
 def submit(
     asked: RunOptions,
-    rows: Annotated[int | None, typer.Option(help="of the release; as many as the parties hold if left out")] = None,
-    name: Annotated[str | None, typer.Option(help="what to call the run; a new name is made up if left out")] = None,
-    token: Annotated[str | None, typer.Option(help="the same token again names the same run")] = None,
-    out: Annotated[Path | None, typer.Option(help="wait, and fetch the release into this new folder")] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="number of synthetic rows; by default as many as the parties hold")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="the run's name; by default a new one is made")] = None,
+    token: Annotated[str | None, typer.Option(help="a submission with the same token names the same run again")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="wait for the run, and fetch its release into this new folder")
+    ] = None,
     config: Config = HERE,
     as_json: AsJson = False,
 ) -> None:
@@ -78,7 +82,7 @@ def submit(
 
 @run_app.command("list")
 def list_runs(config: Config = HERE, as_json: AsJson = False) -> None:
-    """The newest runs of the curator, the oldest of them first."""
+    """List the curator's newest runs, the newest last."""
     found = client_of(config).runs()
     if found.left_out:
         say(f"{found.left_out} older runs are not listed: privity run why RUN shows each of them.", err=True)
@@ -97,7 +101,7 @@ def list_runs(config: Config = HERE, as_json: AsJson = False) -> None:
 
 @run_app.command("watch")
 def watch(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
-    """Show a run's progress until it has ended or was stopped."""
+    """Show a run's progress until it ends or is stopped."""
     client = client_of(config)
     check_completed(run, _as_lines(client, run) if as_json else _live(client, run))
     if not as_json:
@@ -106,7 +110,7 @@ def watch(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
 
 @run_app.command("why")
 def why(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
-    """Say what a run waits for, whose step and since when, or which parties refused it and why; and what to do."""
+    """Show whom a run waits for and since when, or which parties refused it and why, and what to do."""
     status = client_of(config).why(run)
     if as_json:
         _say(status_document(status))
@@ -117,11 +121,13 @@ def why(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
 @run_app.command("stop")
 def stop(
     run: Run,
-    discard: Annotated[bool, typer.Option(help="for good: nothing is kept, and it cannot be resumed")] = False,
+    discard: Annotated[
+        bool, typer.Option(help="end the run for good: nothing is kept, and it cannot be resumed")
+    ] = False,
     config: Config = HERE,
     as_json: AsJson = False,
 ) -> None:
-    """Stop a run that is queued or at work; what was charged stays charged."""
+    """Stop a queued or running run. What was charged stays charged."""
     client = client_of(config)
     client.stop(run, discard=discard)
     _tell(client, run, as_json)
@@ -129,7 +135,7 @@ def stop(
 
 @run_app.command("resume")
 def resume(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
-    """Let a stopped run go on where it was, at no new charge for what was answered."""
+    """Continue a stopped run where it was. What was answered is not charged again."""
     client = client_of(config)
     client.resume(run)
     _tell(client, run, as_json)

@@ -23,17 +23,17 @@ SEED_BITS = 32
 
 def sample_command(
     model: Annotated[Path, typer.Argument(help="the folder of a release, or a model.json")],
-    rows: Annotated[int, typer.Option(help="how many")],
+    rows: Annotated[int, typer.Option(help="number of rows")],
     out: Annotated[Path, typer.Option(help="file to make: .csv, .csv.gz or .parquet; must not exist")],
     where: Annotated[
-        list[str] | None, typer.Option(help="attribute=value; may be given several times, all of them hold")
+        list[str] | None, typer.Option(help="condition ATTRIBUTE=VALUE; may repeat, all must hold")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="the same seed gives the same rows; a new one if left out")] = None,
+    seed: Annotated[int | None, typer.Option(help="seed: the same gives the same rows; by default a new one")] = None,
     schema: Annotated[
-        Path | None, typer.Option(help="schema, if none is beside the model or to add rowConstraints")
+        Path | None, typer.Option(help="schema, if there is none beside the model, or to add rowConstraints")
     ] = None,
 ) -> None:
-    """Draw rows from a released model, under its rules and conditions of your own; nothing is charged."""
+    """Sample rows from a released model, under its rules and your own conditions. Nothing is charged."""
     if rows < 1:
         raise PrivityError(
             Catalogue.BAD_OPTION, option="rows", reason=f"{rows} is not a number of rows", hint="Use 1 or more."

@@ -38,18 +38,18 @@ from privity.party.sources.inspection import inspect
 from privity.party.sources.open_rows import open_rows
 from privity.party.sources.text_counts import texts_of_source
 
-schema_app = typer.Typer(help="Check or draft the schema of a table.", no_args_is_help=True)
+schema_app = typer.Typer(help="Draft, check or discover the schema of a table.", no_args_is_help=True)
 schema_app.command("types")(types)
 
 
 @schema_app.command("check")
 def check(
-    schema_file: Annotated[Path, typer.Argument(help="The Table Schema (JSON).")],
+    schema_file: Annotated[Path, typer.Argument(help="the Table Schema (JSON)")],
     data: Annotated[
         str | None,
         typer.Option(
             "--data",
-            help="Rows to check against it (docs/sources.md); nothing leaves this machine.",
+            help="rows to check against it (docs/sources.md); nothing leaves this machine",
             callback=refuse_password,
         ),
     ] = None,
@@ -128,8 +128,8 @@ def _rows(address: Address, schema: Schema) -> int:
 
 
 @schema_app.command("review")
-def review(schema_file: Annotated[Path, typer.Argument(help="The draft (JSON).")]) -> None:
-    """Mark a draft as reviewed: you have replaced what its rows gave by what is publicly known."""
+def review(schema_file: Annotated[Path, typer.Argument(help="the draft (JSON)")]) -> None:
+    """Mark a draft as reviewed, after you replaced what its rows gave by what is publicly known."""
     schema = load_schema(schema_file)
     document = json.loads(schema_file.read_text(encoding="utf-8-sig"))
     for attribute in schema.attributes:
@@ -146,23 +146,30 @@ def review(schema_file: Annotated[Path, typer.Argument(help="The draft (JSON).")
 
 @schema_app.command("discover")
 def discover(
-    out: Annotated[Path, typer.Option(help="Where to write the schema with all domains.")],
-    release: Annotated[Path | None, typer.Option(help="A release of the algorithm discover: it costs nothing.")] = None,
-    data: Annotated[
-        str | None, typer.Option(help="Or the table: a path or a URL (docs/sources.md).", callback=refuse_password)
+    out: Annotated[Path, typer.Option(help="where to write the schema with all domains")],
+    release: Annotated[
+        Path | None, typer.Option(help="a release of the algorithm discover; this costs nothing")
     ] = None,
-    schema: Annotated[Path | None, typer.Option(help="Its schema, in which some domains are open.")] = None,
-    epsilon: Annotated[str | None, typer.Option(help="What it costs, exact, such as 0.1.")] = None,
-    delta: Annotated[str, typer.Option(help="The same, such as 1e-9; 0 is pure.")] = "0",
+    data: Annotated[
+        str | None, typer.Option(help="or the table: a path or URL (docs/sources.md)", callback=refuse_password)
+    ] = None,
+    schema: Annotated[Path | None, typer.Option(help="the table's schema, in which some domains are open")] = None,
+    epsilon: Annotated[str | None, typer.Option(help="epsilon that this costs, exact, such as 0.1")] = None,
+    delta: Annotated[str, typer.Option(help="delta that this costs, such as 1e-9")] = "0",
     categories_only: Annotated[
         bool,
-        typer.Option("--categories-only", help="Discover those of texts; numbers stay open, for a run of parties."),
+        typer.Option(
+            "--categories-only",
+            help="discover categories of texts only; numbers stay open, for a run of several parties",
+        ),
     ] = False,
-    population: Annotated[str | None, typer.Option(help="The population, as it was declared.")] = None,
-    ledger: Annotated[Path | None, typer.Option(help="By default the one in the user's state folder.")] = None,
+    population: Annotated[str | None, typer.Option(help="the population, as it was declared")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="the ledger's file; by default in the user's state folder")
+    ] = None,
     dialect: DialectOption = None,
 ) -> None:
-    """Discover the open domains of a schema under differential privacy, or read them from a release that did."""
+    """Discover the open domains of a schema under differential privacy, or read them from a release of discover."""
     refuse_existing(out)
     if release is not None:
         found = read_release(release)
@@ -212,10 +219,10 @@ def discover(
 
 @schema_app.command("join")
 def join(
-    schemas: Annotated[list[Path], typer.Argument(help="Schemas of one table by several owners.")],
-    out: Annotated[Path, typer.Option(help="Where to write the schema that has the categories of all.")],
+    schemas: Annotated[list[Path], typer.Argument(help="schemas of the same table, from several owners")],
+    out: Annotated[Path, typer.Option(help="where to write the schema with the categories of all")],
 ) -> None:
-    """Join the categories that several owners have discovered, each in its own rows."""
+    """Join the categories that several owners discovered, each in their own rows."""
     refuse_existing(out)
     found = {str(file): load_schema(file) for file in schemas}
     for file, schema in found.items():
@@ -227,11 +234,11 @@ def join(
 
 @schema_app.command("draft")
 def draft(
-    file: Annotated[Path, typer.Argument(help="The CSV file (.csv or .csv.gz) to read.", callback=refuse_password)],
-    out: Annotated[Path | None, typer.Option("--out", help="Where to write it; standard output if absent.")] = None,
+    file: Annotated[Path, typer.Argument(help="the CSV file (.csv or .csv.gz) to read", callback=refuse_password)],
+    out: Annotated[Path | None, typer.Option("--out", help="file to write; by default standard output")] = None,
     dialect: DialectOption = None,
 ) -> None:
-    """Draft a schema from a table's own rows, to be reviewed by a person."""
+    """Draft a schema from a table's own rows. Not private: a person must review it."""
     if out is not None:
         refuse_existing(out)
     drafted = draft_schema(file, None if dialect is None else dialect_option(dialect))

@@ -40,7 +40,7 @@ EXAMPLES: dict[str, dict[str, Any]] = {
 def types(
     markdown: Annotated[bool, typer.Option("--markdown", help="the table of docs/schema.md")] = False,
 ) -> None:
-    """List the types of attributes: what each is read from, and what it comes out as."""
+    """List the types of attributes: what each is read from, and how it is written."""
     if markdown:
         say(*page())
         return

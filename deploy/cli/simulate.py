@@ -36,37 +36,44 @@ from privity.party.sources.address import refuse_password
 
 def simulate_command(
     data: Annotated[
-        str, typer.Option(help="the joint table: a path or a URL (docs/sources.md)", callback=refuse_password)
+        str, typer.Option(help="the joint table: a path or URL (docs/sources.md)", callback=refuse_password)
     ],
-    schema: Annotated[Path, typer.Option(help="its Table Schema")],
-    epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")],
+    schema: Annotated[Path, typer.Option(help="the table's schema (docs/schema.md)")],
+    epsilon: Annotated[str, typer.Option(help="epsilon that the run costs each party, exact, such as 1.0 or 1/3")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
     parties: Annotated[int, typer.Option(help="number of parties, K")] = 3,
     algorithm: Annotated[str, typer.Option(help=OF_ALGORITHM)] = AUTO,
-    delta: Annotated[str, typer.Option(help="the same, such as 1e-9; 0 is pure")] = "0",
+    delta: Annotated[
+        str, typer.Option(help="delta that the run costs each party, such as 1e-9; with 0 the run is pure epsilon-DP")
+    ] = "0",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
     inference: Inference = None,
     evaluation_epsilon: EvaluationEpsilon = None,
     evaluation_target: EvaluationTargets = None,
-    schedule: Annotated[str | None, typer.Option(help="of dp-subn: final, uniform, back-loaded or w1,...,wK")] = None,
+    schedule: Annotated[
+        str | None, typer.Option(help="schedule of dp-subn: final, uniform, back-loaded or w1,...,wK")
+    ] = None,
     split: Annotated[
-        str, typer.Option(help="random, sizes:.7,.2,.1, or by what rows hold: by:ATTRIBUTE, dirichlet:ATTRIBUTE:ALPHA")
+        str, typer.Option(help="how rows are split: random, sizes:.7,.2,.1, by:ATTRIBUTE or dirichlet:ATTRIBUTE:ALPHA")
     ] = "random",
-    rows: Annotated[int | None, typer.Option(help="use this many rows, drawn at random")] = None,
+    rows: Annotated[int | None, typer.Option(help="use this many random rows")] = None,
     secure_sum: Annotated[
-        Method, typer.Option(help="how sums over the parties are taken; docs/secure_sums.md compares them")
+        Method, typer.Option(help="how sums over the parties are computed (docs/secure_sums.md)")
     ] = Method.PAILLIER,
     key_bits: Annotated[
-        int | None, typer.Option(help="Paillier modulus: 2048, 3072 or 4096 bits; 3072 if left out")
+        int | None, typer.Option(help="bits of the Paillier modulus: 2048, 3072 or 4096; by default 3072")
     ] = None,
     exponents: Annotated[
-        Exponents | None, typer.Option(help="of Paillier's randomness; half the modulus' bits if left out")
+        Exponents | None, typer.Option(help="exponents of Paillier's randomness; by default half the modulus' bits")
     ] = None,
-    tolerate: Annotated[int, typer.Option(help="t, how many parties may pool what they know")] = 1,
-    patience: Annotated[float, typer.Option(help="seconds of a party's silence after which the run is stopped")] = 60.0,
-    seed: Annotated[int | None, typer.Option(help="of the split among parties only; noise has no seed")] = None,
+    tolerate: Annotated[int, typer.Option(help="t: number of parties that may pool what they know")] = 1,
+    patience: Annotated[
+        float, typer.Option(help="seconds without a sign of life from a party after which the run stops")
+    ] = 60.0,
+    seed: Annotated[int | None, typer.Option(help="seed of the split among parties; noise has no seed")] = None,
     evaluate: Annotated[
-        Path | None, typer.Option(help="folder to make: how the release compares with all rows; not for release")
+        Path | None,
+        typer.Option(help="folder to make: how the release compares with all rows; not private, do not publish"),
     ] = None,
     dialect: DialectOption = None,
 ) -> None:

@@ -36,16 +36,22 @@ from privity.party.sources.address import refuse_password
 
 def synthesize_command(
     data: Annotated[str, typer.Option(help="the table: a path or a URL (docs/sources.md)", callback=refuse_password)],
-    schema: Annotated[Path, typer.Option(help="its Table Schema")],
-    epsilon: Annotated[str, typer.Option(help="exact, such as 1.0 or 1/3: what this release costs")],
-    population: Annotated[str, typer.Option(help="the people whose rows these are, as they were declared")],
+    schema: Annotated[Path, typer.Option(help="the table's schema (docs/schema.md)")],
+    epsilon: Annotated[str, typer.Option(help="epsilon that this release costs, exact, such as 1.0 or 1/3")],
+    population: Annotated[str, typer.Option(help="the declared population: the people whose rows these are")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
     algorithm: Annotated[str, typer.Option(help=OF_ALGORITHM)] = AUTO,
-    delta: Annotated[str, typer.Option(help="the same, such as 1e-9; 0 is pure")] = "0",
+    delta: Annotated[
+        str, typer.Option(help="delta that this release costs, such as 1e-9; with 0 it is pure epsilon-DP")
+    ] = "0",
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
     inference: Inference = None,
-    ledger: Annotated[Path | None, typer.Option(help="by default the one in the user's state folder")] = None,
-    person: Annotated[str | None, typer.Option(help="column of the person's key, if a person has several")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="the ledger's file; by default in the user's state folder")
+    ] = None,
+    person: Annotated[
+        str | None, typer.Option(help="column with the person's key, if a person has several rows")
+    ] = None,
     order: Annotated[str | None, typer.Option(help="column that numbers each person's rows")] = None,
     rows: Annotated[int | None, typer.Option(help="synthetic rows; by default as many as the table has")] = None,
     dialect: DialectOption = None,

@@ -15,14 +15,14 @@ from privity.common.text import text_table
 from privity.common.text.terminal import say
 from privity.deploy.operator.transcript_comparison import compare
 
-transcript_app = typer.Typer(no_args_is_help=True, help="What the parties of a run received and sent.")
+transcript_app = typer.Typer(no_args_is_help=True, help="Compare what the parties of a run received and sent.")
 
 HERE = Path("manifest.json")
 
 
 @transcript_app.callback()
 def _transcript() -> None:
-    """What the parties of a run received and sent."""
+    """Compare what the parties of a run received and sent."""
 
 
 @transcript_app.command("verify")
@@ -30,13 +30,13 @@ def verify(
     files: Annotated[list[Path], typer.Argument(help="transcripts of one run")],
     manifest: Annotated[
         list[Path] | None,
-        typer.Option(help="manifest.json; once more for each older one under whose keys a transcript is signed"),
+        typer.Option(help="manifest.json; repeat it for each older manifest under whose keys a transcript is signed"),
     ] = None,
     organiser_key: Annotated[
-        Path | None, typer.Option(help="the organiser's public key; organiser.pub beside the manifest if left out")
+        Path | None, typer.Option(help="the organiser's public key; by default organiser.pub beside the manifest")
     ] = None,
 ) -> None:
-    """Check chain and signature of each transcript, and compare several of one run: exit code 10 if they differ."""
+    """Check the chain and signature of each transcript, and compare those of one run. Exit code 10 if they differ."""
     manifests = [read_manifest(path, organiser_key or path.parent / ORGANISER_KEY) for path in manifest or [HERE]]
     transcripts = [read_transcript(file, manifests) for file in files]
     run = _one_run(transcripts)

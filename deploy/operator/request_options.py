@@ -24,21 +24,19 @@ from privity.common.synthesis.inference.fit_choice import INFERENCES
 from privity.deploy.options import learning_settings, sum_options
 
 FORMAT_VERSION = 1
-OF_ALGORITHM = f"{AUTO}, which goes by public numbers (docs/choosing.md), or {', '.join(ALGORITHMS)}"
+OF_ALGORITHM = f"{AUTO}, which chooses by public numbers (docs/choosing.md), or {', '.join(ALGORITHMS)}"
 NO_DELTA, ONE = "0", 1
 
 Inference = Annotated[
-    str | None, typer.Option(help=f"how tables are fitted: {' or '.join(INFERENCES)}; the setting of this name")
+    str | None, typer.Option(help=f"how the model is fitted: {' or '.join(INFERENCES)} (docs/inference.md)")
 ]
 EvaluationEpsilon = Annotated[
     str | None,
-    typer.Option(
-        help="share of epsilon for which the parties score the synthetic table on their rows; none if left out"
-    ),
+    typer.Option(help="share of epsilon for scores of the synthetic table on the parties' rows; by default none"),
 ]
 EvaluationTargets = Annotated[
     list[str] | None,
-    typer.Option("--evaluation-target", help="attribute that a classifier is to predict there, again for each"),
+    typer.Option("--evaluation-target", help="attribute that a classifier predicts for these scores; may repeat"),
 ]
 
 
@@ -47,30 +45,39 @@ class RunOptions:
     """A run as the options of a command give it; texts are not checked yet."""
 
     spec: Annotated[
-        Path | None, typer.Option(help="the run as a TOML file, in the place of these options: docs/formats.md")
+        Path | None, typer.Option(help="the run as a TOML file, instead of these options (docs/formats.md)")
     ] = None
-    epsilon: Annotated[str | None, typer.Option(help="exact, such as 1.0 or 1/3: what the run costs each party")] = None
+    epsilon: Annotated[
+        str | None, typer.Option(help="epsilon that the run costs each party, exact, such as 1.0 or 1/3")
+    ] = None
     algorithm: Annotated[str, typer.Option(help=OF_ALGORITHM)] = AUTO
-    delta: Annotated[str, typer.Option(help="the same as epsilon, such as 1e-9; 0 is pure")] = NO_DELTA
+    delta: Annotated[
+        str, typer.Option(help="delta that the run costs each party, such as 1e-9; with 0 the run is pure epsilon-DP")
+    ] = NO_DELTA
     settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}"
     inference: Inference = None
     tolerate: Annotated[
         int | None,
-        typer.Option(help="t, how many parties may pool what they know; left out, 1, or 0 of one owner alone"),
+        typer.Option(help="t: number of parties that may pool what they know; by default 1, or 0 for one owner"),
     ] = None
     attributes: Annotated[
-        list[str] | None, typer.Option("--attribute", help="one that the run is about, again for each; all if left out")
+        list[str] | None,
+        typer.Option("--attribute", help="an attribute that the run is about; may repeat; by default all"),
     ] = None
     parties: Annotated[
         str | None,
         typer.Option(
-            help="names of the parties of the run, between commas; all that are not paused if left out. Of privity plan"
-            " also how many, with --accuracy several, such as 1,3,10, which are compared"
+            help="names of the run's parties, with commas; by default all that are not paused. For privity plan also"
+            " their number; with --accuracy several numbers to compare, such as 1,3,10"
         ),
     ] = None
-    secure_sum: Annotated[Method, typer.Option(help="how sums are taken; docs/secure_sums.md")] = Method.PAILLIER
-    key_bits: Annotated[int | None, typer.Option(help="of the Paillier modulus; 3072 if left out")] = None
-    exponents: Annotated[Exponents | None, typer.Option(help="of Paillier's randomness; half if left out")] = None
+    secure_sum: Annotated[Method, typer.Option(help="how sums over the parties are computed (docs/secure_sums.md)")] = (
+        Method.PAILLIER
+    )
+    key_bits: Annotated[int | None, typer.Option(help="bits of the Paillier modulus; by default 3072")] = None
+    exponents: Annotated[
+        Exponents | None, typer.Option(help="exponents of Paillier's randomness; by default half the modulus' bits")
+    ] = None
     evaluation_epsilon: EvaluationEpsilon = None
     evaluation_target: EvaluationTargets = None
 

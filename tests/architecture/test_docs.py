@@ -28,9 +28,12 @@ from privity.deploy.python.discovery import SYNTHESIZERS
 from privity.party.config import load_config as load_party
 from privity.party.policy import DECLARED, load_policy
 from tests.architecture import line_links
+from tests.harness import walkthrough
+from tests.harness.command import shown_commands
 from tests.harness.places import ROOT
 
 DOCS = ROOT / "docs"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted(DOCS.rglob("*.md"))]
 
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -272,6 +275,32 @@ def test_the_examples_of_the_python_page_run_as_written(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testfile(str(ROOT / "docs" / "python.md"), module_relative=False)
     assert (failed, tried > 15) == (0, True)
+
+
+def test_the_readme_s_python_runs_as_written(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    (program,) = fences(README, "python")
+    exec(compile(program, "README.md", "exec"), {})
+    header, *rows = (tmp_path / "synthetic.csv").read_text(encoding="utf-8").splitlines()
+    assert (header, len(rows)) == ("age,children,rate_marriage", 6366)
+
+
+def test_the_readme_s_commands_are_those_of_the_walkthrough():
+    shown = shown_commands(README)
+    assert len(shown) > 9
+    assert set(shown) <= set(walkthrough.commands())
+
+
+def test_the_readme_s_figures_are_those_of_the_benchmark():
+    measured = (DOCS / "benchmarks" / "accuracy.md").read_text(encoding="utf-8")
+    (table,) = re.findall(
+        r"begin adult: mean 2-way distance over parties, eps 1, \(eps, 1e-9\) -->(.*?)<!--", measured, re.DOTALL
+    )
+    for method in ("aim", "one-way"):
+        (cells,) = re.findall(rf"^\| {method} \| (.*)$", table, re.MULTILINE)
+        alone, _, three, *_ = (cell.split()[0] for cell in cells.split(" | "))
+        assert re.search(rf"^\| `{method}`.* \| {alone} \| {three} \|$", README, re.MULTILINE)
 
 
 def test_every_class_of_the_python_face_is_described():
