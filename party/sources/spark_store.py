@@ -47,6 +47,10 @@ REFUSED = (
         "Let PYSPARK_PYTHON name a Python of the node's own minor version on the workers, such as python3.11.",
     ),
     (
+        "reading the port number from pyspark.daemon", "the Python of its workers does not start",
+        "Let PYSPARK_PYTHON name a Python of the node's own minor version on the workers, with numpy and pyarrow.",
+    ),
+    (
         "Cannot run program", "its workers find no Python",
         "Let PYSPARK_PYTHON name a Python that the workers have, with numpy and pyarrow.",
     ),
@@ -151,7 +155,7 @@ class SparkStore(IbisStore):
         for sign, why, hint in REFUSED:
             if re.search(sign, said):
                 return PrivityError(Catalogue.SOURCE_REFUSED, source=self.name, reason=why, hint=hint)
-        if "Job aborted" in said or "exception was thrown from the Python worker" in said:
+        if re.search("Job aborted|FAILED_READ_FILE|exception was thrown from the Python worker", said):
             reason = "some of its tasks fail, however often Spark tries them"
             return PrivityError(Catalogue.SOURCE_UNREACHABLE, source=self.name, reason=reason, hint=FAILED)
         return super()._failure(error, reason, kind)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import json
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,13 +16,19 @@ from privity.common.crypto.certificates import issue, make_authority
 from privity.common.data.schema import parse_schema
 from privity.common.data.table_reading import RowProblemsFound
 from privity.common.errors import Catalogue, PrivityError
+from privity.curator.run_state_machine import COMPLETED, RUNNING
 from privity.party.rows import Rows
 from privity.party.sources import duckdb_store, object_store
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows
-from tests.harness.object_store import HOST, KEYS, Answer, ObjectStore, Request, error
+from tests.curator.test_run_driver import end_of, request
+from tests.harness.command import privity
+from tests.harness.consortium import TestConsortium, make_consortium
+from tests.harness.network import NetworkConsortium
+from tests.harness.object_store import HOST, KEYS, Answer, ObjectStore, Request, error, nothing
 from tests.harness.object_store import object_store as started
+from tests.party.sources.test_rows_in_a_store import NAME, opened_tables, start_with
 
 pytestmark = [pytest.mark.external, pytest.mark.process]
 
@@ -241,3 +249,74 @@ def test_keys_come_from_a_file_too_and_others_are_refused(
     objects.meddle = lambda request: shown.append(request["HTTP_AUTHORIZATION"])
     assert opened(address).rows == 120
     assert all("Credential=of-a-file/" in one for one in shown)
+
+
+def command(objects: ObjectStore, folder: Path, *arguments: str) -> str:
+    """What a command over a table there prints; it must succeed."""
+    schema = folder / "visits.schema.json"
+    schema.write_text(json.dumps(SCHEMA.table_schema()))
+    address = filled(objects, "commands")
+    done = privity(*(schema if one == "SCHEMA" else address if one == "DATA" else one for one in arguments))
+    assert done.returncode == 0, done.stderr
+    assert not [key for key in KEYS.values() if key in done.stdout + done.stderr and key != "true"]
+    return done.stdout
+
+
+@pytest.mark.long
+def test_a_command_takes_the_address_of_an_object_store(objects: ObjectStore, tmp_path: Path) -> None:
+    told = command(objects, tmp_path, "schema", "check", "SCHEMA", "--data", "DATA")
+    assert "120 rows, all in the domain" in told
+
+
+@pytest.mark.long
+def test_a_simulation_shares_out_the_rows_of_an_object_store(objects: ObjectStore, tmp_path: Path) -> None:
+    options = ("--schema", "SCHEMA", "--epsilon", "1", "--algorithm", "one-way", "--parties", "2")
+    out = ("--secure-sum", "masks", "--out", str(tmp_path / "release"))
+    command(objects, tmp_path, "simulate", "--data", "DATA", *options, *out)
+    assert (tmp_path / "release" / "synthetic.csv").exists()
+
+
+@pytest.mark.long
+def test_a_run_waits_for_a_store_that_fails_in_the_middle_of_a_pass_and_is_charged_once(
+    objects: ObjectStore, tmp_path: Path
+) -> None:
+    def consortium() -> TestConsortium:
+        return make_consortium(2, domain=(2, 3, 2), rows=60, seed=5)
+
+    async def run_of(made: TestConsortium, folder: Path, *, breaks: bool) -> str:
+        await asyncio.to_thread(folder.mkdir)
+        async with NetworkConsortium(folder, made) as network:
+            served = network.server.runs
+            name = served.submit("one", request(), "the-run")
+            if breaks:
+                while not served.notes(served.get(name)):
+                    assert served.get(name).state in ("QUEUED", RUNNING), served.get(name).reason
+                    await asyncio.sleep(0.02)
+                charged = made.parties[NAME].ledger.spent()
+                assert charged
+                await asyncio.sleep(2.5)
+                assert made.parties[NAME].ledger.spent() == charged, "a step that waits is charged once"
+                objects.meddle = nothing
+            assert await end_of(served, name) == (COMPLETED, "")
+            return opened_tables(network, name)["marginals.json"]
+
+    undisturbed, disturbed = consortium(), consortium()
+    expected = asyncio.run(run_of(undisturbed, tmp_path / "undisturbed", breaks=False))
+    codes = disturbed.parties[NAME].table.columns
+    names = disturbed.schema.names
+    objects.put(
+        "run/rows.parquet", pa.table({name: list(map(str, one)) for name, one in zip(names, codes, strict=True)}), 20
+    )
+    address = parse_address(objects.address("run"))
+    start_with(disturbed, open_rows(address, disturbed.schema, Access(Hold.STORE, MEMORY)).rows)
+    reads = 0
+
+    def breaks(asked: Request) -> Answer:
+        nonlocal reads
+        reads += asked["REQUEST_METHOD"] == "GET" and asked["PATH_INFO"].endswith(".parquet")
+        return error("500 Oh", "InternalError") if reads > 1 else None
+
+    objects.meddle = breaks
+    assert asyncio.run(run_of(disturbed, tmp_path / "disturbed", breaks=True)) == expected
+    for name, party in disturbed.parties.items():
+        assert party.ledger.spent() == undisturbed.parties[name].ledger.spent()
