@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
 
-from privity.common.data.csv_text import csv_rows, open_text
+from privity.common.data.csv_text import bytes_read, csv_rows, open_text
 from privity.common.data.dialect import Dialect
 from privity.common.data.frame_values import MISSING, Value
 from privity.common.data.reading_hints import encoding_hint, quoting_hint
@@ -62,13 +62,19 @@ class Places:
 
 
 def csv_batches(
-    path: Path | str, dialect: Dialect, names: Sequence[str] = (), *, used: Collection[str] | None = None
+    path: Path | str,
+    dialect: Dialect,
+    names: Sequence[str] = (),
+    *,
+    used: Collection[str] | None = None,
+    at: Callable[[int], None] = lambda read: None,
 ) -> Iterator[Batch]:
     """The rows of a CSV file (gzip if the name ends in .gz); at least one batch, if the header has no fault.
 
     Args:
         names: of the columns of a file without a header; if there are none, its columns are numbered.
         used: columns that are looked at, if others may be named anyhow.
+        at: is told before each batch how many bytes of the file were read.
 
     Raises:
         PrivityError: file-missing, file-unreadable.
@@ -78,7 +84,9 @@ def csv_batches(
     problems: list[Problem] = []
     try:
         with open_text(path, dialect) as text:
-            yield from _batches(csv_rows(text, dialect), dialect, list(names), used, file, problems)
+            for batch in _batches(csv_rows(text, dialect), dialect, list(names), used, file, problems):
+                at(bytes_read(text))
+                yield batch
     except UnicodeDecodeError as error:
         message, remedy = encoding_hint(path, dialect, error)
         problems.append(Problem(file, "", "encoding", message, remedy))

@@ -39,6 +39,12 @@ def open_text(path: Path | str, dialect: Dialect) -> Iterator[io.TextIOBase]:
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=error.strerror or error) from error
 
 
+def bytes_read(text: io.TextIOBase) -> int:
+    """How many bytes of the file below an open text were read, packed ones if it is packed."""
+    below: Any = getattr(text, "buffer", None)
+    return int(getattr(below, "fileobj", below).tell())
+
+
 def csv_rows(text: Iterator[str], dialect: Dialect) -> Iterator[list[str]]:
     """The records of a text, from the header on; empty ones are there only if they count."""
     rows = csv.reader(

@@ -53,29 +53,35 @@ def read_table(path: Path | str, schema: Schema) -> CodedTable:
     return _joined([columns for columns, _ in coder.read(path)], coder)
 
 
-def read_rows(path: Path | str, schema: Schema | None = None) -> pd.DataFrame:
+def read_rows(
+    path: Path | str, schema: Schema | None = None, at: Callable[[int], None] = lambda read: None
+) -> pd.DataFrame:
     """Read a CSV file (gzip if the name ends in .gz); every value as text.
 
     Args:
         schema: of the table. Its dialect says how the file is written, and numbers are given as the schema writes
             them. Without one the file has a header, is UTF-8 and comma-separated, and every text is as it stands.
+        at: is told before each batch how many bytes of the file were read.
 
     Raises ``PrivityError`` (file-missing, file-unreadable) or
     ``RowProblemsFound`` with every fault of the form: no header, a column without a name or with the name
     of another, rows of another length than the header.
     """
-    return pd.concat(read_batches(path, schema), ignore_index=True)
+    return pd.concat(read_batches(path, schema, at), ignore_index=True)
 
 
-def read_batches(path: Path | str, schema: Schema | None = None) -> Iterator[pd.DataFrame]:
+def read_batches(
+    path: Path | str, schema: Schema | None = None, at: Callable[[int], None] = lambda read: None
+) -> Iterator[pd.DataFrame]:
     """The same some rows at a time; at least one frame, which shows the columns. Faults are raised at the end."""
     if schema is None:
-        for batch in csv_batches(path, COMMON):
+        for batch in csv_batches(path, COMMON, at=at):
             yield pd.DataFrame(dict(zip(batch.names, batch.columns, strict=True)), dtype=object)
         return
     texts = [_Texts(schema, place) for place in range(len(schema.attributes))]
     used = {*schema.names, *schema.columns}
-    for batch in csv_batches(path, schema.dialect, schema.columns, used=used if schema.extra_columns else None):
+    known = used if schema.extra_columns else None
+    for batch in csv_batches(path, schema.dialect, schema.columns, used=known, at=at):
         columns = {
             name: list(map(texts[schema.index(name)].__getitem__, column))
             if name in schema.names
@@ -168,12 +174,16 @@ class Coder:
         self._misses = [0] * len(schema.attributes)
 
     def read(
-        self, path: Path | str, thinned: Callable[[Batch], Batch] = lambda batch: batch
+        self,
+        path: Path | str,
+        thinned: Callable[[Batch], Batch] = lambda batch: batch,
+        at: Callable[[int], None] = lambda read: None,
     ) -> Iterator[tuple[list[Column], Batch]]:
         """Code a CSV file, some rows at a time. Faults of its form are found too.
 
         Args:
             thinned: leaves rows of a batch out, which are not coded then.
+            at: is told before each batch how many bytes of the file were read.
 
         Raises:
             PrivityError: file-missing, file-unreadable.
@@ -181,7 +191,7 @@ class Coder:
         used = {*self.schema.names, *self.schema.columns, *self._also} if self.schema.extra_columns else None
         dialect = self.schema.dialect
         try:
-            for batch in map(thinned, csv_batches(path, dialect, self.schema.columns, used=used)):
+            for batch in map(thinned, csv_batches(path, dialect, self.schema.columns, used=used, at=at)):
                 yield self.code(batch, lambda: header_hint(path, dialect, self.schema.names)), batch
         except RowProblemsFound as found:
             self._problems += found.problems

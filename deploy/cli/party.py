@@ -30,6 +30,7 @@ from privity.party.agent import Agent
 from privity.party.config import Node, load_config, read_policy
 from privity.party.policy import Approval
 from privity.party.sources.address import is_there, refuse_password
+from privity.party.sources.pass_progress import kept_in
 
 party_app = typer.Typer(no_args_is_help=True, help="Commands of a data owner's node.")
 party_app.command()(party_approvals.show)
@@ -102,11 +103,12 @@ def serve(
     open_files()
     with logs.errors_for_logs(log_format):
         settings = load_config(config)
-        agent = Agent(Node(settings))
-        if stop_with_stdin:
-            stop_when_stdin_closes()
-        with stay_alone(settings.state):
-            asyncio.run(_until_stopped(agent))
+        with kept_in(settings.state):
+            agent = Agent(Node(settings))
+            if stop_with_stdin:
+                stop_when_stdin_closes()
+            with stay_alone(settings.state):
+                asyncio.run(_until_stopped(agent))
 
 
 @party_app.command()

@@ -18,10 +18,12 @@ from privity.common.storage.journal import Journal
 from privity.common.text import text_table
 from privity.common.text.command_hints import option
 from privity.common.text.terminal import say, say_json
+from privity.deploy.console.run_standing import under_way
 from privity.party import run_notice
 from privity.party.approvals import Approvals, Filed
 from privity.party.config import JOURNAL_FILE, PartyConfig, ledger_of, load_config, read_policy
 from privity.party.policy import Policy
+from privity.party.sources.pass_progress import pass_in_words
 
 Config = Annotated[Path, typer.Option(help="party.toml")]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
@@ -47,6 +49,8 @@ def show(
     approvals = _approvals(settings)
     if run is None:
         _list(approvals.filed(), settings.name, as_json)
+        if not as_json and (told := pass_in_words(settings.state)):
+            say(told)
         return
     filed = approvals.of(run)
     words = list(run_notice.in_words(_notice(filed, settings)))
@@ -58,7 +62,8 @@ def show(
         then = f"Then: privity party approve {run}{here}, or: privity party reject {run}{here}"
         by = run_notice.asked_by(filed, settings)
         first = f"{run}, asked for {filed.asked_at} by {by}: {filed.in_words(settings.name)}."
-        _say_whole(first, *words, *([then] if filed.pending else []))
+        passing = [told] if under_way(filed) and (told := pass_in_words(settings.state)) else []
+        _say_whole(first, *words, *passing, *([then] if filed.pending else []))
     approvals.note_shown(filed)
 
 

@@ -15,6 +15,7 @@ from privity.common.text.terminal import say
 from privity.party.config import load_config, read_policy
 from privity.party.sources.held_rows import Hold
 from privity.party.sources.inspection import Inspection, Way, automatic, inspect, tried
+from privity.party.sources.pass_progress import shown_on
 
 PRIVATE = "These figures depend on the rows: they are for their owner, and are not sent anywhere."
 
@@ -28,7 +29,7 @@ def check(
     per_person = read_policy(settings, schema.names).population.rows_per_person
     address, access = settings.rows.address(), settings.rows.access(per_person)
     say(f"{address.name} ({address.form.value})")
-    with terminal.console(err=True).status("Reading all rows ..."):
+    with terminal.console(err=True).status(title := "Reading all rows ...") as status, shown_on(status, title):
         found = inspect(address, schema, access)
     _show_attributes(schema, found)
     for problem in found.problems:
@@ -38,7 +39,8 @@ def check(
         raise typer.Exit(Exit.INPUT)
     ways = []
     for hold in (Hold.MEMORY, Hold.CACHE, Hold.STORE):
-        with terminal.console(err=True).status(f"Trying hold = {hold.value} ..."):
+        title = f"Trying hold = {hold.value} ..."
+        with terminal.console(err=True).status(title) as status, shown_on(status, title):
             ways.append(tried(address, schema, access, hold))
     _show_ways(ways)
     opened = next((way.opened for way in ways if way.opened is not None), None)

@@ -15,6 +15,7 @@ from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.party.config import load_config, read_policy
 from privity.party.sources.inspection import inspect
+from privity.party.sources.pass_progress import shown_on
 
 
 def accept(
@@ -26,7 +27,7 @@ def accept(
     newer = load_schema(schema)
     newer.require_reviewed(schema)
     per_person = read_policy(settings, newer.names).population.rows_per_person
-    with terminal.console(err=True).status("Reading all rows ..."):
+    with terminal.console(err=True).status(title := "Reading all rows ...") as status, shown_on(status, title):
         found = inspect(settings.rows.address(), newer, settings.rows.access(per_person))
     if found.problems:
         raise RowProblemsFound(list(found.problems))

@@ -32,6 +32,7 @@ from privity.deploy.operator.request_options import (
 from privity.deploy.options import DialectOption, learning_settings, sum_options
 from privity.deploy.simulation.simulated_run import Simulation, simulate
 from privity.party.sources.address import refuse_password
+from privity.party.sources.pass_progress import watched
 
 
 def simulate_command(
@@ -101,7 +102,7 @@ def simulate_command(
         evaluation=evaluation_option(evaluation_epsilon, evaluation_target),
     )
     console = terminal.console(err=True)
-    with ProgressView(console, f"{algorithm} over {parties} parties, epsilon {epsilon}") as view:
+    with ProgressView(console, f"{algorithm} over {parties} parties, epsilon {epsilon}") as view, watched(view.passing):
         try:
             folder = simulate(task, view.update)
         except KeyboardInterrupt:

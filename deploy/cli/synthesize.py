@@ -32,6 +32,7 @@ from privity.deploy.python.discovery import SYNTHESIZERS
 from privity.deploy.python.synthesizers import OWNER
 from privity.party.rows import Rows
 from privity.party.sources.address import refuse_password
+from privity.party.sources.pass_progress import shown_on
 
 
 def synthesize_command(
@@ -77,7 +78,7 @@ def synthesize_command(
         _check(algorithm, chosen, declared, delta)
     with closing(open_ledger(population, ledger)) as book:
         rows_per_person = book.population.rows_per_person
-    with terminal.console(err=True).status("Reading all rows ..."):
+    with terminal.console(err=True).status(title := "Reading all rows ...") as status, shown_on(status, title):
         options = row_options(data, person, order, dialect)
         table = options.open(declared, rows_per_person).rows
 

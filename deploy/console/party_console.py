@@ -44,6 +44,7 @@ from privity.party.approvals import Approvals, Filed
 from privity.party.config import JOURNAL_FILE, PartyConfig, load_config
 from privity.party.policy import Policy, load_policy
 from privity.party.policy_file import policy_obeyed
+from privity.party.sources.pass_progress import pass_in_words
 
 PLACES = [
     ("overview", "Overview"),
@@ -155,6 +156,7 @@ class _Decisions:
             "overview.html.j2",
             place="overview",
             at_work=is_at_work(files.config.state),
+            passing=pass_in_words(files.config.state),
             obeyed=obeyed,
             fault=fault or (obeyed.fault if obeyed else ""),
             waiting=waiting,

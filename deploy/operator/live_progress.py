@@ -6,7 +6,7 @@ from fractions import Fraction
 from types import TracebackType
 from typing import Self
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
@@ -60,6 +60,12 @@ class ProgressView:
             counts = (f"{event.cells:,}", f"{event.ciphertexts:,}", f"{event.bytes:,}")
             text_table.add(table, phase, answers, *counts, _epsilon(event))
         return table
+
+    def passing(self, share: float | None) -> None:
+        """Take in how far a pass over this machine's own rows is; None when it has ended."""
+        if self._console.is_terminal:
+            told = "" if share is None else f"Reading the rows: {int(share * 100)} %"
+            self._live.update(Group(self._table(), told) if told else self._table())
 
 
 def _epsilon(event: RunEvent) -> str:

@@ -43,6 +43,7 @@ from privity.deploy.python.saved_models import SavedModel
 from privity.deploy.python.schemas import Schema as TableSchema
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import Told, local_session
+from privity.party.sources.pass_progress import Share, percent, watched
 
 OWNER = "owner"
 
@@ -248,8 +249,19 @@ class Synthesizer:
         if not (shown.is_terminal or shown.is_jupyter):
             yield lambda phase: None
             return
+        at_work = title
         with shown.status(title) as status:
-            yield lambda phase: status.update(f"{title}: {phase}")
+
+            def told(phase: str) -> None:
+                nonlocal at_work
+                at_work = f"{title}: {phase}"
+                status.update(at_work)
+
+            def passing(share: Share) -> None:
+                status.update(at_work if share is None else f"{at_work}, {percent(share)} of the rows")
+
+            with watched(passing):
+                yield told
 
     def _arguments(self) -> dict[str, str]:
         delta = {"delta": readable(self.delta)} if self.delta else {}

@@ -37,6 +37,7 @@ from privity.deploy.simulation.child_processes import ProcessGroup
 from privity.deploy.simulation.table_splitting import kind_of_split, split_rows
 from privity.party.sources.address import Address, Form, parse_address
 from privity.party.sources.open_rows import load_table
+from privity.party.sources.pass_progress import a_pass_over
 
 START_SECONDS = 60
 POLL_SECONDS = 0.05
@@ -140,7 +141,9 @@ def _text_rows(address: Address, schema: Schema, generator: np.random.Generator)
     if address.form is not Form.CSV:
         return as_texts(decode(load_table(address, schema), generator), schema).map(str)
     schema = address.read_by(schema)
-    frame = pd.concat([read_rows(file, schema) for file in address.files], ignore_index=True)
+    with a_pass_over(address.files) as reading:
+        frames = [read_rows(file, schema, reading(file)) for file in address.files]
+    frame = pd.concat(frames, ignore_index=True)
     # Texts are those of the schema by now.
     encode(frame, schema.released, address.name)
     return frame

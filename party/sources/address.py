@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qsl
 
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
@@ -21,9 +22,11 @@ from privity.common.text.secret_texts import HIDDEN, holds_secret
 
 DUCKDB_FILES = (".duckdb", ".ddb")
 POSTGRESQL = ("postgresql", "postgres")
+OBJECTS = "s3"
+OBJECT_SETTINGS = ("endpoint", "region")
 FORMS = (
-    "Write a path (table.csv.gz, table.parquet, table.feather, folder/*.parquet), duckdb:///path/file.duckdb#table, "
-    "postgresql://user@host/database#table, or a URL that ibis knows with #table."
+    "Write a path (table.csv.gz, table.parquet, table.feather, folder/*.parquet), s3://bucket/folder/*.parquet, "
+    "duckdb:///path/file.duckdb#table, postgresql://user@host/database#table, or a URL that ibis knows with #table."
 )
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _SHOWN = re.compile(
@@ -64,9 +67,11 @@ class Address:
     """Where rows are.
 
     Attributes:
-        files: the files, or the one of a DuckDB database, in order of their names; none for a server.
-        pattern: what the files were found by: a path, a folder, or a pattern of paths.
+        files: the files, or the one of a DuckDB database, in order of their names; none for a server or object store.
+        pattern: what the files were found by: a path, a folder, or a pattern of paths; of an object store it begins
+            with the bucket.
         url: of a server, without the table; it may hold a password, so it is not in the repr.
+        settings: of an object store: ``OBJECT_SETTINGS``.
         table: of a database.
         name: for messages: no password and no query.
         dialect: what is declared of these rows instead of what the schema says, checked.
@@ -79,6 +84,11 @@ class Address:
     url: str = field(default="", repr=False)
     table: str = field(default="", repr=False)
     dialect: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, str] | None = None
+
+    @property
+    def in_object_store(self) -> bool:
+        return self.settings is not None
 
     def read_by(self, schema: Schema) -> Schema:
         """The schema by which these rows are read: that of the table, in their own dialect."""
@@ -107,6 +117,8 @@ def _parsed(text: str, base: Path | None) -> Address:
     if scheme == "duckdb":
         path, _, table = text[len(found[0]) :].partition("#")
         return _database(path, table, base)
+    if scheme == OBJECTS:
+        return _objects(text, text[len(found[0]) :])
     location, table = _parted(text)
     name = _shown(location, table, scheme)
     if not table:
@@ -121,6 +133,30 @@ def _parsed(text: str, base: Path | None) -> Address:
     return Address(Form.POSTGRESQL if scheme in POSTGRESQL else Form.IBIS, name, url=location, table=table)
 
 
+def _objects(text: str, rest: str) -> Address:
+    if holds_secret(text) or "@" in rest.partition("/")[0]:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="data",
+            reason="it holds a secret, and the address of an object store needs none",
+            hint="Put the keys into AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or into the file that "
+            "AWS_SHARED_CREDENTIALS_FILE names (~/.aws/credentials), readable for its owner only. Change the secret "
+            "that you wrote here.",
+        )  # fmt: skip
+    pattern, _, query = rest.partition("?")
+    name = f"{OBJECTS}://{pattern}"
+    settings = dict(parse_qsl(query, keep_blank_values=True))
+    unknown = [key for key in settings if key not in OBJECT_SETTINGS]
+    if unknown:
+        raise _refused(name, f"it has a parameter that is none of {', '.join(OBJECT_SETTINGS)}")
+    if "#" in pattern or pattern.endswith(DUCKDB_FILES):
+        raise _refused(name, "a database is read from a file of this machine")
+    if not pattern.partition("/")[0] or "**" in pattern:
+        raise _refused(name, "it names no bucket and path of objects; a folder stands for all that is in it")
+    if form_of(pattern) not in (None, Form.PARQUET):
+        raise _refused(name, "of an object store only Parquet files are read")
+    return Address(Form.PARQUET, name, pattern=pattern.rstrip("/"), settings=settings)
+
+
 def refuse_password(text: str | Path | None) -> str | Path | None:
     """An address as a command line has it: others on the machine can read the arguments of a process.
 
@@ -131,8 +167,9 @@ def refuse_password(text: str | Path | None) -> str | Path | None:
         raise PrivityError(
             Catalogue.BAD_OPTION, option="address",
             reason="it holds a password, and others on this machine can read the arguments of a process",
-            hint="Leave it out: libpq finds a password in a passfile (~/.pgpass), a service file or PGPASSWORD. "
-            "A node's may be in `data` in party.toml. Change the password that you gave here.",
+            hint="Leave it out: libpq finds a password in a passfile (~/.pgpass), a service file or PGPASSWORD, keys "
+            "of an object store are found in ~/.aws/credentials. A node's may be in `data` in party.toml. Change the "
+            "password that you gave here.",
         )  # fmt: skip
     return text
 
@@ -145,7 +182,7 @@ def _files(text: str, base: Path | None) -> Address:
     files = found_files(whole)
     if not files:
         raise PrivityError(Catalogue.FILE_MISSING, file=_unless_secret(text))
-    forms = {_form(file.name) for file in files}
+    forms = {form_of(file.name) for file in files}
     if len(forms) > 1:
         raise _refused(text, "its files are of different kinds")
     form = forms.pop()
@@ -160,7 +197,7 @@ def found_files(whole: str) -> tuple[Path, ...]:
     path = Path(whole)
     if path.is_dir():
         # What is not yet whole goes by a name with a dot or a stroke, or lies in a folder of such a name.
-        inside = (file for file in path.rglob("*") if _form(file.name) and file.is_file())
+        inside = (file for file in path.rglob("*") if form_of(file.name) and file.is_file())
         return tuple(sorted(f for f in inside if not any(n.startswith((".", "_")) for n in f.relative_to(path).parts)))
     # A file whose own name holds a bracket is no pattern.
     return (path,) if path.exists() else tuple(sorted(map(Path, glob.glob(whole, recursive=True))))
@@ -176,7 +213,8 @@ def _database(path: str, table: str, base: Path | None) -> Address:
     return Address(Form.DUCKDB, name, (file,), str(file), table=table)
 
 
-def _form(name: str) -> Form | None:
+def form_of(name: str) -> Form | None:
+    """By the end of a file's name; None for one that is not known."""
     lower = name.lower()
     return next((form for suffix, form in SUFFIXES.items() if lower.endswith(suffix)), None)
 

@@ -18,8 +18,9 @@ from privity.common.storage.journal import room_wanted
 from privity.common.storage.safe_files import appearing
 from privity.party.sources.duckdb_store import files_state
 from privity.party.sources.fingerprint import fingerprint
+from privity.party.sources.pass_progress import a_pass
 from privity.party.sources.sql_queries import Questions
-from privity.party.sources.store import Codes, Store
+from privity.party.sources.store import Codes, Parted, Store
 
 BATCH_ROWS = 1 << 20
 
@@ -33,8 +34,12 @@ class CodedBatches(Protocol):
 
     name: str
 
-    def read(self, attributes: Sequence[int]) -> Iterator[list[Codes]]:
-        """All rows: an array of codes for each of these attributes of the whole schema."""
+    def parts(self) -> int:
+        """How many parts the rows can be read in; the same ones as long as the state is."""
+        ...
+
+    def read(self, attributes: Sequence[int], part: int | None = None) -> Iterator[list[Codes]]:
+        """All rows, or those of a part: an array of codes for each of these attributes of the whole schema."""
         ...
 
     def state(self) -> str:
@@ -49,8 +54,15 @@ class StoreBatches:
         self.name = store.name
         self._store, self._questions, self._schema = store, questions, schema
 
-    def read(self, attributes: Sequence[int]) -> Iterator[list[Codes]]:
-        return self._store.batches(self._questions.coded(attributes), [self._schema.domain[a] for a in attributes])
+    def parts(self) -> int:
+        # A person's rows may be in several parts.
+        return self._store.parts() if isinstance(self._store, Parted) and self._questions.row_by_row else 1
+
+    def read(self, attributes: Sequence[int], part: int | None = None) -> Iterator[list[Codes]]:
+        store = self._store
+        if part is not None and isinstance(store, Parted) and self.parts() > 1:
+            store = store.part(part)
+        return store.batches(self._questions.coded(attributes), [self._schema.domain[a] for a in attributes])
 
     def state(self) -> str:
         return self._store.state()
@@ -63,7 +75,10 @@ class CodedFile:
         self.name = name
         self._path = path
 
-    def read(self, attributes: Sequence[int]) -> Iterator[list[Codes]]:
+    def parts(self) -> int:
+        return 1
+
+    def read(self, attributes: Sequence[int], part: int | None = None) -> Iterator[list[Codes]]:
         names = [f"a{a}" for a in attributes]
         try:
             with pq.ParquetFile(self._path) as file:
@@ -100,7 +115,7 @@ def write_coded(path: Path, batches: CodedBatches, schema: Schema, stored: int, 
     with appearing(path) as scratch:
         with room_wanted(path), os.fdopen(os.open(scratch, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600), "wb") as file:
             with pq.ParquetWriter(file, form) as writer:
-                for columns in checked(batches, schema):
+                for columns in checked(batches, schema, stored):
                     rows += len(columns[0])
                     total += fingerprint(columns, schema)
                     arrays = [pa.array(column, kind) for column, kind in zip(columns, types, strict=True)]
@@ -115,7 +130,7 @@ def holds(file: CodedFile, schema: Schema, stored: int, expected: int) -> bool:
     """Whether a file of coded rows that was left by an earlier node is whole, and of this state."""
     rows = total = 0
     try:
-        for columns in checked(file, schema):
+        for columns in checked(file, schema, stored):
             rows += len(columns[0])
             total += fingerprint(columns, schema)
     except PrivityError:
@@ -131,7 +146,7 @@ def load_coded(batches: CodedBatches, schema: Schema, stored: int, expected: int
     """
     whole = [np.empty(stored, dtype=code_type(size)) for size in schema.domain]
     rows = total = 0
-    for columns in checked(batches, schema):
+    for columns in checked(batches, schema, stored):
         stop = rows + len(columns[0])
         if stop > stored:
             break
@@ -144,14 +159,21 @@ def load_coded(batches: CodedBatches, schema: Schema, stored: int, expected: int
     return CodedTable(schema, tuple(whole))
 
 
-def checked(batches: CodedBatches, schema: Schema) -> Iterator[list[Codes]]:
+def checked(batches: CodedBatches, schema: Schema, stored: int) -> Iterator[list[Codes]]:
     """The batches of all attributes, each with some rows, no value outside the domain.
+
+    Args:
+        stored: how many rows there must be; the owner is shown how far the pass is.
 
     Raises:
         PrivityError: source-changed: there was none when the rows were first looked at.
     """
-    for columns in batches.read(range(len(schema.domain))):
-        if len(columns[0]):
-            if any(int(column.max()) >= size for column, size in zip(columns, schema.domain, strict=True)):
-                raise PrivityError(Catalogue.SOURCE_CHANGED, source=batches.name)
-            yield columns
+    rows = 0
+    with a_pass() as told:
+        for columns in batches.read(range(len(schema.domain))):
+            if len(columns[0]):
+                if any(int(column.max()) >= size for column, size in zip(columns, schema.domain, strict=True)):
+                    raise PrivityError(Catalogue.SOURCE_CHANGED, source=batches.name)
+                rows += len(columns[0])
+                told(rows / max(1, stored))
+                yield columns

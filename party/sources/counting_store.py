@@ -15,6 +15,7 @@ from privity.common.data.table_supersets import Superset, supersets
 from privity.common.errors import Catalogue, PrivityError
 from privity.party.rows import Counts, Rows, joint_in_passes
 from privity.party.sources.absent_rows import add_absent
+from privity.party.sources.pass_progress import a_pass
 from privity.party.sources.sql_queries import Questions, Survey, attributes_of
 from privity.party.sources.store import Store
 
@@ -75,9 +76,12 @@ class CountedRows:
             return kept.count(marginals)
         starts = np.cumsum([0, *(prod(domain[a] for a in marginal) for marginal in marginals)]).tolist()
         found = np.zeros(starts[-1], dtype=np.int64)
-        for statement in _statements(tables, domain):
-            for superset, counts in zip(statement, self._ask(statement), strict=True):
-                read_marginals(counts, superset.readings(marginals, starts), found)
+        statements = list(_statements(tables, domain))
+        with a_pass() as told:
+            for number, statement in enumerate(statements):
+                for superset, counts in zip(statement, self._ask(statement), strict=True):
+                    read_marginals(counts, superset.readings(marginals, starts), found)
+                told((number + 1) / len(statements))
         add_absent(found, marginals, self.schema, self.rows - self._survey.rows)
         return found
 

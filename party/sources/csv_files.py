@@ -18,6 +18,7 @@ from privity.common.formats import shorten
 from privity.party.sources.address import Address
 from privity.party.sources.coded_batches import BATCH_ROWS
 from privity.party.sources.duckdb_store import address_state
+from privity.party.sources.pass_progress import a_pass_over
 from privity.party.sources.sql_queries import NO_ORDER, NO_PERSON, TIED, Slots
 from privity.party.sources.store import Codes
 
@@ -29,7 +30,10 @@ class CsvBatches:
         self.name = address.name
         self._address, self._schema = address, schema
 
-    def read(self, attributes: Sequence[int]) -> Iterator[list[Codes]]:
+    def parts(self) -> int:
+        return 1
+
+    def read(self, attributes: Sequence[int], part: int | None = None) -> Iterator[list[Codes]]:
         waiting: list[list[Column]] = []
         rows = 0
         for columns, _ in self.with_keys(()):
@@ -48,17 +52,18 @@ class CsvBatches:
             RowProblemsFound: after the last row of the first file with faults, or if no file has rows.
         """
         rows = 0
-        for file in self._address.files:
-            coder = Coder(self._schema, str(file), keys)
-            for columns, batch in coder.read(file):
-                missing = [key for key in keys if key not in batch.names]
-                if missing:
-                    raise _no_column(str(file), missing, coder)
-                # Once something was wrong the file is read to its end for its other faults only.
-                if coder.sound:
-                    yield columns, [batch.columns[batch.names.index(key)] for key in keys]
-            coder.check()
-            rows += coder.rows
+        with a_pass_over(self._address.files) as reading:
+            for file in self._address.files:
+                coder = Coder(self._schema, str(file), keys)
+                for columns, batch in coder.read(file, at=reading(file)):
+                    missing = [key for key in keys if key not in batch.names]
+                    if missing:
+                        raise _no_column(str(file), missing, coder)
+                    # Once something was wrong the file is read to its end for its other faults only.
+                    if coder.sound:
+                        yield columns, [batch.columns[batch.names.index(key)] for key in keys]
+                coder.check()
+                rows += coder.rows
         if not rows:
             raise RowProblemsFound([no_rows(self.name)])
 

@@ -6,6 +6,8 @@ question finds. DuckDB works out of core, in a folder that only its user can rea
 
 from __future__ import annotations
 
+import contextlib
+import copy
 import glob
 import os
 import tempfile
@@ -15,7 +17,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self, TypeVar
 
 import duckdb
 import numpy as np
@@ -25,6 +27,7 @@ import pyarrow.dataset
 from privity.common.data.coded_table import code_type
 from privity.common.errors import Catalogue, PrivityError
 from privity.party.sources.address import Address, Form, found_files
+from privity.party.sources.pass_progress import polled
 from privity.party.sources.sql_coding import quoted, text_literal
 from privity.party.sources.store import Codes
 from privity.party.sources.store_columns import MICROSECONDS, Column, Kind
@@ -32,6 +35,9 @@ from privity.party.sources.store_columns import MICROSECONDS, Column, Kind
 BATCH_ROWS = 1 << 20
 LEAST_MEMORY = 1 << 27
 """Bytes that DuckDB needs to work at all."""
+
+PART_BYTES = 1 << 28
+"""Of files that are read together, at least: a question takes some time of its own."""
 
 VIEW = "privity_rows"
 DATABASE = "privity_database"
@@ -69,6 +75,7 @@ FAR = 2**62
 PART = f"CASE WHEN {{value}} IS NOT NULL THEN COALESCE(CAST(EXTRACT({{part}} FROM {{value}}) AS BIGINT), {FAR}) END"
 
 FORMATS = {Form.PARQUET: "parquet", Form.ARROW: "ipc"}
+Piece = TypeVar("Piece")
 UNSIGNED_TYPES = {np.uint8: "UTINYINT", np.uint16: "USMALLINT", np.uint32: "UINTEGER"}
 
 
@@ -76,7 +83,7 @@ ALIKE = "Write the column into every file, with the same type and the same name,
 
 
 class EmbeddedStore:
-    """A ``Store`` of ``privity.party.sources.store``.
+    """A ``Store`` of ``privity.party.sources.store`` that is ``Parted`` too.
 
     Args:
         memory: bytes that DuckDB may hold before it writes to its folder.
@@ -88,11 +95,13 @@ class EmbeddedStore:
     counts = False
     grouping_sets = True
     fence = ""
+    _avoided = "statistics_propagation"
 
     def __init__(self, address: Address, memory: int) -> None:
         self.name = address.name
         self.relation = VIEW
         self._address = address
+        self._files: Sequence[Path] = address.files
         self._memory = memory
         self._scratch = tempfile.TemporaryDirectory(prefix="privity-")  # of mode 0700
 
@@ -108,7 +117,7 @@ class EmbeddedStore:
         if self._address.form is not Form.PARQUET:
             return {}
         found = {}
-        for field in pyarrow.dataset.dataset(str(self._address.files[0]), format="parquet").schema:
+        for field in self._schema(self._address.files[0]):
             if pa.types.is_duration(field.type) and columns[field.name].kind is Kind.INTEGER:
                 second = {"s": 1, "ms": 1000, "us": MICROSECONDS, "ns": NANOSECONDS}[field.type.unit]
                 number = (
@@ -123,17 +132,16 @@ class EmbeddedStore:
 
         Those of the first file would decide how the values of the others are read, and DuckDB takes ``x`` for ``X``.
         """
-        if self._address.form is Form.DUCKDB or len(self._address.files) == 1:
-            return {}
+        schemas = self._schemas()
         types: dict[str, dict[str, None]] = {}
         times: Counter[str] = Counter()
-        for file in self._address.files:
-            for field in pyarrow.dataset.dataset(str(file), format=FORMATS[self._address.form]).schema:
+        for schema in schemas:
+            for field in schema:
                 kind = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
                 types.setdefault(field.name, {})[str(kind)] = None
                 times[field.name] += 1
         for name, kinds in types.items():
-            if times[name] < len(self._address.files):
+            if times[name] < len(schemas):
                 kinds["missing"] = None
         return {
             name: Column(name, Kind.OTHER, " in one file, ".join(kinds) + " in another", remedy=ALIKE, key=False)
@@ -141,13 +149,34 @@ class EmbeddedStore:
             if len(kinds) > 1
         }
 
+    def _schemas(self) -> Sequence[pa.Schema]:
+        """Of the files, where there are several."""
+        files = self._address.files
+        return [] if self._address.form is Form.DUCKDB or len(files) == 1 else [self._schema(file) for file in files]
+
+    def _schema(self, file: Path) -> pa.Schema:
+        return pyarrow.dataset.dataset(str(file), format=FORMATS[self._address.form]).schema
+
+    @cached_property
+    def _parts(self) -> Sequence[Sequence[Path]]:
+        with self._told():
+            return gathered([(file, os.stat(file).st_size) for file in self._address.files])
+
+    def parts(self) -> int:
+        return len(self._parts)
+
+    def part(self, number: int) -> Self:
+        one = copy.copy(self)
+        one._files = self._parts[number]
+        return one
+
     def value(self, column: Column) -> str:
         name = quoted(column.name)
         # A database may declare that a column takes no notice of case.
         return f'CAST({name} AS VARCHAR) COLLATE "binary"' if column.kind is Kind.TEXT else name
 
     def rows(self, query: str) -> Sequence[Sequence[Any]]:
-        with self._open() as connection:
+        with self._open() as connection, polled(lambda: connection.query_progress() / 100):
             return connection.execute(query).fetchall()
 
     def batches(self, query: str, sizes: Sequence[int]) -> Iterator[list[Codes]]:
@@ -172,34 +201,41 @@ class EmbeddedStore:
             "preserve_insertion_order": "false",
             "autoinstall_known_extensions": "false",
             "autoload_known_extensions": "false",
-            # The minimum and maximum in a Parquet file leave NaN out. DuckDB would conclude from them that there is
-            # none, and the code of NaN would depend on the other values.
-            "disabled_optimizers": "statistics_propagation",
+            # The minimum and maximum in a Parquet file leave NaN out. DuckDB, or Arrow where it is told a filter, would
+            # conclude from them that there is none, and the code of NaN would depend on the other values.
+            "disabled_optimizers": self._avoided,
         }
+        with self._told(), contextlib.closing(duckdb.connect(":memory:", config=settings)) as connection:
+            # It is asked how far it is, and prints nothing itself.
+            connection.execute("SET enable_progress_bar = true")
+            connection.execute("SET enable_progress_bar_print = false")
+            self._look_at(connection)
+            yield connection
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
         try:
-            connection = duckdb.connect(":memory:", config=settings)
-            try:
-                self._look_at(connection)
-                yield connection
-            finally:
-                connection.close()
-        except (duckdb.IOException, OSError, pa.ArrowException) as error:
-            raise unreachable(self.name, error) from None
-        except duckdb.CatalogException:
-            raise PrivityError(
+            yield
+        except (duckdb.Error, OSError, pa.ArrowException) as error:
+            raise self._failure(error) from None
+
+    def _failure(self, error: Exception) -> PrivityError:
+        """What the owner is told of an error. Its text may quote values."""
+        if not isinstance(error, duckdb.Error) or isinstance(error, duckdb.IOException):
+            return unreachable(self.name, error)
+        if isinstance(error, duckdb.CatalogException):
+            return PrivityError(
                 Catalogue.SOURCE_REFUSED, source=self.name, reason="it has no such table",
                 hint="Name one of its tables or views after the #, with its schema if it has one.",
-            ) from None  # fmt: skip
-        except duckdb.Error as error:
-            # Its text may quote values.
-            raise PrivityError(
-                Catalogue.SOURCE_REFUSED, source=self.name, reason=f"DuckDB met an error ({type(error).__name__})",
-                hint="See that the files are whole and of the kind that their names say.",
-            ) from None  # fmt: skip
+            )  # fmt: skip
+        return PrivityError(
+            Catalogue.SOURCE_REFUSED, source=self.name, reason=f"DuckDB met an error ({type(error).__name__})",
+            hint="See that the files are whole and of the kind that their names say.",
+        )  # fmt: skip
 
     def _look_at(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Give the rows their name."""
-        files = self._address.files
+        files = self._files
         if self._address.form is Form.DUCKDB:
             connection.execute(f"ATTACH {text_literal(str(files[0]))} AS {DATABASE} (READ_ONLY)")
             table = ".".join(quoted(part) for part in [DATABASE, *self._address.table.split(".")])
@@ -212,6 +248,19 @@ class EmbeddedStore:
             listed = ", ".join(text_literal(glob.escape(str(file))) for file in files)
             found = f"read_parquet([{listed}], hive_partitioning = false)"
             connection.execute(f"CREATE VIEW {VIEW} AS SELECT * FROM {found}")
+
+
+def gathered(pieces: Sequence[tuple[Piece, int]]) -> list[list[Piece]]:
+    """Pieces of so many bytes, in order, as parts of at least ``PART_BYTES``; one part if there is no piece."""
+    parts: list[list[Piece]] = [[]]
+    held = 0
+    for piece, size in pieces:
+        if held >= PART_BYTES:
+            parts.append([])
+            held = 0
+        parts[-1].append(piece)
+        held += size
+    return parts
 
 
 def unreachable(name: str, error: Exception) -> PrivityError:

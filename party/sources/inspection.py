@@ -17,6 +17,7 @@ from privity.party.sources.address import Address, Form
 from privity.party.sources.counting_store import NEAR_TABLES, CountedRows
 from privity.party.sources.held_rows import Access, Hold, coded_bytes
 from privity.party.sources.open_rows import Opened, connect, faults, known_texts, open_rows
+from privity.party.sources.pass_progress import a_pass_over
 from privity.party.sources.sql_queries import Questions, Survey
 from privity.party.sources.summed_rows import SummedRows, survey_of
 
@@ -71,13 +72,14 @@ def inspect(address: Address, schema: Schema, access: Access) -> Inspection:
 def _inspect_csv(address: Address, schema: Schema, access: Access) -> tuple[Survey, list[Problem]]:
     keys = [access.slots.person, access.slots.order] if access.slots else []
     rows, misses, problems = 0, [0] * len(schema.attributes), []
-    for file in address.files:
-        coder = Coder(schema, str(file), keys)
-        for _ in coder.read(file):
-            pass
-        rows += coder.rows
-        misses = [a + b for a, b in zip(misses, coder.misses, strict=True)]
-        problems += coder.problems()
+    with a_pass_over(address.files) as reading:
+        for file in address.files:
+            coder = Coder(schema, str(file), keys)
+            for _ in coder.read(file, at=reading(file)):
+                pass
+            rows += coder.rows
+            misses = [a + b for a, b in zip(misses, coder.misses, strict=True)]
+            problems += coder.problems()
     if not rows and not problems:
         problems.append(no_rows(address.name))
     # Who has how many rows is seen when they are opened.

@@ -73,6 +73,10 @@ def connect(address: Address, memory: int) -> Store:
             from privity.party.sources.spark_store import SparkStore
 
             return SparkStore(address) if address.url.lower().startswith(SPARK) else IbisStore(address)
+        case _ if address.in_object_store:
+            from privity.party.sources.object_store import ObjectStore  # as above
+
+            return ObjectStore(address, min(memory, default_memory()))
         case _:
             return EmbeddedStore(address, min(memory, default_memory()))
 

@@ -15,6 +15,7 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.party.sources import fingerprint, packed_codes, row_sums, spark_workers
 from privity.party.sources.ibis_store import IbisStore, in_dialect
 from privity.party.sources.packed_codes import taken_apart, word_sql, words
+from privity.party.sources.pass_progress import polled
 from privity.party.sources.row_sums import RowSums, Sums
 from privity.party.sources.spark_workers import BYTES, SUMS, RepeatedPartError, added, packing, summing, unpacked
 from privity.party.sources.sql_coding import quoted
@@ -44,6 +45,10 @@ REFUSED = (
     (
         "PYTHON_VERSION_MISMATCH", "its workers have another version of Python",
         "Let PYSPARK_PYTHON name a Python of the node's own minor version on the workers, such as python3.11.",
+    ),
+    (
+        "reading the port number from pyspark.daemon", "the Python of its workers does not start",
+        "Let PYSPARK_PYTHON name a Python of the node's own minor version on the workers, with numpy and pyarrow.",
     ),
     (
         "Cannot run program", "its workers find no Python",
@@ -81,7 +86,7 @@ class SparkStore(IbisStore):
             cloudpickle.register_pickle_by_value(module)
         for setting in SETTINGS:
             self._backend.raw_sql(setting)
-        session = self._backend.raw_sql("SELECT 1").sparkSession
+        self._session = session = self._backend.raw_sql("SELECT 1").sparkSession
         local = session.conf.get("spark.master", "").startswith("local")
         options = session.conf.get(f"spark.{'driver' if local else 'executor'}.extraJavaOptions", "")
         if COMPILES_LONG not in options:
@@ -114,7 +119,7 @@ class SparkStore(IbisStore):
 
     def summed(self, query: str, sizes: Sequence[int], sums: RowSums) -> Sums:
         bounds = [size + 1 for size in sizes]
-        with self._asked() as backend:
+        with self._asked() as backend, polled(self._share):
             parts = self._words(backend, query, bounds).mapInArrow(summing(bounds, sums), SUMS)
             # Spark adds them up, so that what comes back does not grow with the number of partitions.
             whole = parts.groupBy("place").sum("n").mapInArrow(packing, BYTES)
@@ -124,6 +129,14 @@ class SparkStore(IbisStore):
         except RepeatedPartError:
             reason = "a part of the rows came back more than once, or not at all"
             raise PrivityError(Catalogue.SOURCE_UNREACHABLE, source=self.name, reason=reason, hint=FAILED) from None
+
+    def _share(self) -> float:
+        """Of the tasks of the stages at work, how many have ended."""
+        with contextlib.suppress(Exception):  # over Spark Connect nobody tells
+            tracker = self._session.sparkContext.statusTracker()
+            stages = [stage for number in tracker.getActiveStageIds() if (stage := tracker.getStageInfo(number))]
+            return sum(stage.numCompletedTasks for stage in stages) / sum(stage.numTasks for stage in stages)
+        return 0.0
 
     def _words(self, backend: Any, query: str, bounds: Sequence[int]) -> Any:
         """A data frame of the codes of rows as words; every code is below its bound."""
@@ -142,7 +155,7 @@ class SparkStore(IbisStore):
         for sign, why, hint in REFUSED:
             if re.search(sign, said):
                 return PrivityError(Catalogue.SOURCE_REFUSED, source=self.name, reason=why, hint=hint)
-        if "Job aborted" in said or "exception was thrown from the Python worker" in said:
+        if re.search("Job aborted|FAILED_READ_FILE|exception was thrown from the Python worker", said):
             reason = "some of its tasks fail, however often Spark tries them"
             return PrivityError(Catalogue.SOURCE_UNREACHABLE, source=self.name, reason=reason, hint=FAILED)
         return super()._failure(error, reason, kind)

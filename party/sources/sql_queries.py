@@ -97,6 +97,11 @@ class Questions:
         value = quoted(made) if made in self._made else self._store.value(column)
         return code_sql(attribute, column, value, texts)
 
+    @property
+    def row_by_row(self) -> bool:
+        """Whether each row is read without another: a person has one row."""
+        return self._slots is None
+
     def coded(self, attributes: Sequence[int]) -> str:
         """All rows, with the codes of these attributes of the schema as a0, a1, ..."""
         return self._coded(attributes, ())
@@ -217,3 +222,10 @@ def surveyed(row: Sequence[Any]) -> Survey:
     """What the answer to ``Questions.survey`` says."""
     rows, persons, fingerprint, *misses = map(int, row)
     return Survey(rows, persons, tuple(misses), fingerprint)
+
+
+def together(parts: Sequence[Survey]) -> Survey:
+    """What all rows are like, if each part has rows of its own and a row is a person."""
+    misses = tuple(map(sum, zip(*(part.misses for part in parts), strict=True)))
+    rows, persons = sum(part.rows for part in parts), sum(part.persons for part in parts)
+    return Survey(rows, persons, misses, sum(part.fingerprint for part in parts))

@@ -69,3 +69,16 @@ class Summing(Protocol):
             PrivityError: source-unreachable, source-refused.
         """
         ...
+
+
+@runtime_checkable
+class Parted(Protocol):
+    """A store whose rows can be read in parts, one after another."""
+
+    def parts(self) -> int:
+        """How many there are; the same ones as long as the store is open."""
+        ...
+
+    def part(self, number: int) -> Store:
+        """The same store with the rows of this part alone."""
+        ...

@@ -14,9 +14,10 @@ from privity.party.rows import PASS_CELLS, Counts
 from privity.party.sources.absent_rows import add_absent
 from privity.party.sources.counting_store import CountedRows
 from privity.party.sources.fingerprint import weights
+from privity.party.sources.pass_progress import a_pass
 from privity.party.sources.row_sums import RowSums
-from privity.party.sources.sql_queries import Questions, Survey, surveyed
-from privity.party.sources.store import Store, Summing
+from privity.party.sources.sql_queries import Questions, Survey, surveyed, together
+from privity.party.sources.store import Parted, Store, Summing
 
 
 def survey_of(store: Store, questions: Questions) -> Survey:
@@ -27,6 +28,13 @@ def survey_of(store: Store, questions: Questions) -> Survey:
     """
     if isinstance(store, Summing):
         return _summed(store, questions)[0]
+    if isinstance(store, Parted) and questions.row_by_row:
+        found = []
+        with a_pass() as told:
+            for number in range(parts := store.parts()):
+                found.append(surveyed(store.part(number).rows(questions.survey())[0]))
+                told((number + 1) / parts)
+        return together(found)
     return surveyed(store.rows(questions.survey())[0])
 
 

@@ -145,3 +145,16 @@ def bare_python(folder: Path, *packages: str) -> str:
             if found.exists():
                 (there / found.name).symlink_to(found)
     return str(folder / "bin" / "python")
+
+
+def other_python(folder: Path, *packages: str) -> str:
+    """The same, and it says that it is of another version."""
+    python = Path(bare_python(folder, *packages))
+    (site,) = folder.glob("lib/python*/site-packages")
+    major, minor = sys.version_info[:2]
+    version = f"namedtuple('V', 'major minor micro releaselevel serial')({major}, {minor - 1}, 0, 'final', 0)"
+    (site / "another_version.py").write_text(
+        f"import sys\nfrom collections import namedtuple\nsys.version_info = {version}"
+    )
+    (site / "another_version.pth").write_text("import another_version")
+    return str(python)

@@ -20,6 +20,7 @@ from privity.common.protocol.run_spec import RunSpec
 from privity.common.storage.journal import Journal
 from privity.party.approvals import Approvals, closed_key
 from privity.party.config import JOURNAL_FILE, ledger_of, load_config, read_policy
+from privity.party.sources.pass_progress import a_pass, kept_in
 from tests.harness.command import program
 from tests.harness.founding import found
 from tests.harness.walkthrough import PARTIES, free_port
@@ -87,8 +88,12 @@ def test_a_run_that_nobody_asked_for(place: Path) -> None:
     assert "`privity party show` lists the runs" in done.stderr
 
 
-def test_amounts_are_told_with_decimals(place: Path) -> None:
-    assert re.search(r"autumn .*dp-subn .*0\.333333", run(place, f"party show {CONFIG}").stdout)
+def test_amounts_are_told_with_decimals_and_how_far_a_pass_is(place: Path) -> None:
+    with kept_in(load_config(place / "north" / "party.toml").state), a_pass() as told:
+        told(0.25)
+        listed = run(place, f"party show {CONFIG}").stdout
+    assert re.search(r"autumn .*dp-subn .*0\.333333", listed)
+    assert "A pass over the rows is at 25 % (seen at 20" in listed
     book = run(place, f"party ledger {CONFIG}").stdout
     assert "epsilon 0.333333 spent. Left: 0.666667 of 1." in book
 

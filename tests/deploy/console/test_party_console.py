@@ -17,6 +17,7 @@ from privity.deploy.console.party_console import party_site
 from privity.deploy.console.run_list import A_PAGE
 from privity.party.approvals import Approvals
 from privity.party.config import JOURNAL_FILE
+from privity.party.sources.pass_progress import a_pass, kept_in
 from tests.harness.console import Visitor, visited
 
 pytestmark = pytest.mark.process
@@ -40,10 +41,16 @@ def test_a_console_of_a_node_that_was_never_started_says_what_comes_first(founde
         party_site(founded / "south" / "party.toml")
 
 
-def test_what_waits_is_on_the_first_page_with_what_it_costs(owner: Visitor, asked: Callable[..., RunSpec]) -> None:
+def test_what_waits_is_on_the_first_page_with_what_it_costs(
+    north: Path, owner: Visitor, asked: Callable[..., RunSpec]
+) -> None:
     assert "Nothing waits for your approval." in owner.get("/").text
     asked("spring")
+    with kept_in(north.parent / "state"), a_pass() as told:
+        told(0.25)
+        assert "A pass over the rows is at 25 %" in owner.get("/").text
     page = owner.get("/").text
+    assert "A pass over the rows" not in page
     assert page.startswith("(1) Overview")
     assert "It would cost epsilon 0.2 of the 1 that are left" in page
     assert re.search(r"waits since \d+ \w+ 2\d{3}, \d\d:\d\d UTC", page)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.harness import postgresql
+from tests.harness import object_store, postgresql
 from tests.harness.spark import local_spark
 
 
@@ -21,3 +21,17 @@ def server() -> Iterator[postgresql.Server]:
 def spark() -> Iterator[None]:
     with local_spark():
         yield
+
+
+@pytest.fixture(scope="module")
+def objects() -> Iterator[object_store.ObjectStore]:
+    """A running object store, with the keys for it in the environment."""
+    with object_store.object_store() as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _objects_as_they_are(request: pytest.FixtureRequest) -> None:
+    """Nothing meddles with an object store's answers but what a test itself says."""
+    if "objects" in request.fixturenames:
+        request.getfixturevalue("objects").meddle = object_store.nothing

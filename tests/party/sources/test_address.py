@@ -41,6 +41,10 @@ forms = st.sampled_from(
         "duckdb:///clinic.duckdb?apikey={}#visits",
         "snowflake://ward@account/clinic?api_key={}#visits",
         "pyspark://w?spark.hadoop.fs.s3a.secret.key={}#s3a://lake/visits.parquet",
+        "s3://key:{}@lake/visits.parquet",
+        "s3://lake/visits.parquet?secret_access_key={}",
+        "S3://lake/visits.parquet?endpoint=https://key:{}@host:9000",
+        "s3://lake/visits.parquet?X-Amz-Credential={}&X-Amz-Signature={}",
     ]
 )
 
@@ -116,6 +120,17 @@ def test_a_secret_is_refused_in_an_address_of_spark_whose_process_would_show_it(
 
 @pytest.mark.parametrize(
     "text",
+    ["s3://key:JXZ@lake/t.parquet", "s3://JXZ@lake/t.parquet", "S3://lake/t.parquet?aws_secret=JXZ", "s3://lake?JXZ=1"],
+)
+def test_keys_of_an_object_store_are_taken_from_nowhere_but_their_own_places(text: str) -> None:
+    with pytest.raises(PrivityError) as refused:
+        parse_address(text)
+    assert refused.value.remedy
+    assert "JXZ" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "text",
     [
         "pyspark://w?spark.master=local&spark.hadoop.hadoop.security.credential.provider.path=jceks%3A//f#visits",
         "pyspark://w?spark.hadoop.fs.s3a.aws.credentials.provider=org.example.Provider#s3a://lake/key=5/*.parquet",
@@ -148,6 +163,7 @@ def test_a_password_among_the_parameters_is_refused_on_a_command_line(name: str)
         "snowflake://ward@account/clinic?private_key_path=/run/ward.p8#visits",
         "parts/patient_key=5/*.parquet",
         "pyspark://#s3a://lake/visits@noon/*.parquet",
+        "s3://lake/patient_key=5/visits@noon/*.parquet?endpoint=https://objects.clinic:9000&region=eu-central-1",
     ],
 )
 def test_an_address_without_a_password_is_taken(text: str | None) -> None:
@@ -164,6 +180,7 @@ def test_an_address_without_a_password_is_taken(text: str | None) -> None:
         ("postgresql://[::1]:5432/clinic#visits", "postgresql://[::1]:5432/clinic#visits"),
         ("pyspark://#/lake/part#1/*.parquet", "pyspark://#/lake/part#1/*.parquet"),
         ("sqlite:///clinic.db#visits", "sqlite:///clinic.db#visits"),
+        ("s3://lake/visits/?region=north", "s3://lake/visits/"),
         ("postgresql://ward:a#b@host/clinic#visits", "postgresql://ward@host/clinic#visits"),
         ("postgresql://ward:a/b@host/clinic#visits", "postgresql://..."),
     ],
@@ -187,6 +204,12 @@ def test_the_url_goes_to_its_store_as_it_is_written() -> None:
         ("duckdb:///nothing.duckdb#t", "no such file"),
         ("clinic.duckdb", "it names no table"),
         ("mixed", "its files are of different kinds"),
+        ("s3://lake/visits.csv.gz", "only Parquet files are read"),
+        ("s3://lake/visits.feather", "only Parquet files are read"),
+        ("s3://lake/clinic.duckdb#visits", "a database is read from a file of this machine"),
+        ("s3://lake/**/*.parquet", "it names no bucket and path"),
+        ("s3:///visits.parquet", "it names no bucket and path"),
+        ("s3://lake/visits.parquet?anonymous=1", "a parameter that is none of endpoint, region"),
     ],
 )
 def test_what_is_no_address_is_refused_with_what_to_write(text: str, said: str, tmp_path: Path) -> None:

@@ -19,10 +19,12 @@ import pytest
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.errors import PrivityError
 from privity.party.rows import Rows
+from privity.party.sources import duckdb_store
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows
 from tests.harness import postgresql
+from tests.harness.object_store import ObjectStore
 from tests.harness.typed_table import (
     POSTGRESQL,
     arrow_table,
@@ -184,6 +186,19 @@ def test_what_does_not_fit_is_spilled_for_a_run_and_goes_with_it(server: postgre
     rows.forget()
     assert not list((tmp_path / "coded").iterdir())
     check(rows)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(("path", "hold"), [("visits", Hold.STORE), ("[uv]*s/*/*.parquet", Hold.MEMORY)])
+def test_an_object_store_gives_the_tables_of_brute_force(
+    path: str, hold: Hold, objects: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(duckdb_store, "PART_BYTES", 1)  # a part for each group of rows
+    objects.put("visits/whole/a.parquet", arrow_table(ROWS[:100]), 64)
+    objects.put("visits/code=5/b'c [d].parquet", arrow_table(ROWS[100:]), 64)
+    rows = opened(objects.address(path), hold=hold)
+    check(rows)
+    assert rows.digest == opened(csv_file(tmp_path)).digest
 
 
 @pytest.mark.parametrize("kind", ["numeric", "varchar(20)", "char(20)", "text"])

@@ -504,7 +504,15 @@ SQLite's doubles are refused, whatever the rows.
 """
 
 Row = dict[str, Any]
-STORES = ["parquet", "arrow", "duckdb", "sqlite", "postgresql", pytest.param("spark", marks=pytest.mark.long)]
+STORES = [
+    "parquet",
+    pytest.param("s3", marks=[pytest.mark.process, pytest.mark.long]),
+    "arrow",
+    "duckdb",
+    "sqlite",
+    "postgresql",
+    pytest.param("spark", marks=pytest.mark.long),
+]
 
 
 def columns_of(form: str) -> dict[str, tuple[str, str]]:
@@ -549,6 +557,9 @@ def put(form: str, folder: Path, rows: Sequence[Row], types: dict[str, str], ser
             lite.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(names))})", values)
         return f"sqlite:///{folder}/rows.db#t"
     table = pa.table({name: pa.array([row[name] for row in rows], KINDS[kind][0]) for name, kind in types.items()})
+    if form == "s3":
+        server.put("rows.parquet", table)
+        return str(server.address("rows.parquet"))
     if form in ("parquet", "spark"):
         pq.write_table(table, folder / "rows.parquet")
         return str(folder / "rows.parquet") if form == "parquet" else f"pyspark://#{folder}/rows.parquet"
@@ -675,7 +686,8 @@ def test_texts_of_persons_in_sqlite_are_told_apart_whatever_the_collation(
 def server_of(form: str, request: pytest.FixtureRequest) -> Any:
     if form == "spark":
         request.getfixturevalue("spark")
-    return request.getfixturevalue("server") if form == "postgresql" else None
+    server = {"postgresql": "server", "s3": "objects"}.get(form)
+    return None if server is None else request.getfixturevalue(server)
 
 
 OPENED = ["csv", "parquet", "duckdb", "sqlite", "postgresql"]

@@ -120,6 +120,57 @@ def test_workers_that_lack_a_package_are_refused_by_its_name(
     assert f"Install {missing}" in found.value.remedy
 
 
+@pytest.mark.long
+def test_workers_without_python_are_refused_with_what_to_set(tmp_path: Path) -> None:
+    address = written(tmp_path / "rows")
+    nothing = {"PYSPARK_PYTHON": str(tmp_path / "nothing")}
+    with harness.spark("local[2]", environment=nothing), pytest.raises(PrivityError) as found:
+        opened(address)
+    assert found.value.kind is Catalogue.SOURCE_REFUSED
+    assert found.value.message.endswith("its workers find no Python")
+    assert "PYSPARK_PYTHON" in found.value.remedy
+
+
+@pytest.mark.long
+def test_workers_with_another_python_are_refused_with_what_to_set(tmp_path: Path) -> None:
+    python = harness.other_python(tmp_path / "python", "numpy", "pyarrow")
+    address = written(tmp_path / "rows")
+    with harness.spark("local[2]", environment={"PYSPARK_PYTHON": python}), pytest.raises(PrivityError) as found:
+        opened(address)
+    assert found.value.kind is Catalogue.SOURCE_REFUSED
+    assert found.value.message.endswith("its workers have another version of Python")
+    assert "minor version" in found.value.remedy
+
+
+@pytest.mark.long
+def test_workers_whose_python_does_not_start_are_refused_with_what_to_set(tmp_path: Path) -> None:
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\nexit 3\n")
+    python.chmod(0o755)
+    address = written(tmp_path / "rows")
+    with harness.spark("local[2]", environment={"PYSPARK_PYTHON": str(python)}), pytest.raises(PrivityError) as found:
+        opened(address)
+    assert found.value.kind is Catalogue.SOURCE_REFUSED
+    assert found.value.message.endswith("the Python of its workers does not start")
+    assert "PYSPARK_PYTHON" in found.value.remedy
+
+
+@pytest.mark.long
+def test_a_partition_that_cannot_be_read_makes_the_run_wait_until_it_can(spark: None, tmp_path: Path) -> None:
+    rows = opened(written(tmp_path / "rows"))
+    file = tmp_path / "rows" / "5.parquet"
+    whole = file.read_bytes()
+    file.write_bytes(whole[:20] + bytes(len(whole) - 40) + whole[-20:])
+    for _ in range(2):
+        with pytest.raises(PrivityError) as found:
+            rows.count(PAIRS)
+        assert found.value.kind is Catalogue.SOURCE_UNREACHABLE
+        assert "some of its tasks fail, however often Spark tries them" in found.value.message
+        assert found.value.remedy
+    file.write_bytes(whole)
+    assert rows.count(PAIRS).tolist() == expected(tmp_path / "rows")
+
+
 def test_many_passes_give_the_same_and_rows_that_change_are_refused(
     spark: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
