@@ -189,7 +189,9 @@ def test_what_does_not_fit_is_spilled_for_a_run_and_goes_with_it(server: postgre
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("path", "hold"), [("visits", Hold.STORE), ("[uv]*s/*/*.parquet", Hold.MEMORY)])
+@pytest.mark.parametrize(
+    ("path", "hold"), [("[uv]*s/*/*.parquet", Hold.STORE), pytest.param("visits", Hold.MEMORY, marks=pytest.mark.long)]
+)
 def test_an_object_store_gives_the_tables_of_brute_force(
     path: str, hold: Hold, objects: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
