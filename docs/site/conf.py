@@ -24,7 +24,6 @@ default_role = "code"
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-python_maximum_signature_line_length = 90
 napoleon_use_rtype = False
 highlight_language = "text"
 suppress_warnings = ["misc.highlighting_failure"]
