@@ -7,7 +7,7 @@ AT_ONCE := --dist loadfile --no-loadscope-reorder
 # Tests are compiled once, whatever the environment says: that takes longer than most of them run.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test test-long lint generate clean
+.PHONY: demo check test test-long lint generate site clean
 
 # DP-SUBN, all five phases, over the RAND health insurance table (statsmodels), split among three hospitals of unequal size.
 demo: $(VENV)/plain.stamp
@@ -36,6 +36,10 @@ lint: $(VENV)/test.stamp
 test-long: $(VENV)/test.stamp
 	$(BIN)/pytest --hypothesis-profile thorough -o faulthandler_timeout=3600
 
+# The documentation as a site, in build/site/: open index.html. A warning or a broken link fails.
+site: $(VENV)/site.stamp
+	$(BIN)/python -m docs.site build/site
+
 # Regenerate the committed protobuf and gRPC code from protos/.
 generate: $(VENV)/test.stamp
 	$(BIN)/python -m privity.common.wire.generate_code
@@ -45,6 +49,11 @@ $(VENV)/test.stamp: tests/pip-without-dependencies.txt
 $(VENV)/plain.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
+	touch $@
+
+$(VENV)/site.stamp: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[site]"
 	touch $@
 
 $(VENV)/%.stamp: pyproject.toml

@@ -166,7 +166,7 @@ def form_pages() -> Iterator[Page]:
     """A page for each form, and one that lists them."""
     index = [
         "# JSON Schemas of the files", "",
-        "Every file that people write or a run releases has a JSON Schema (draft 2020-12), which Privity itself checks it"
+        "Every file that people write or a run releases has a JSON Schema (draft 2020-12), which Privity checks it"
         " against. What the keys mean, with examples, stands in [Files](../formats.md).", "",
         "| format | file |", "|---|---|",
     ]  # fmt: skip

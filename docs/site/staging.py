@@ -112,7 +112,10 @@ def stage(work: Path) -> None:
         (pages / where).parent.mkdir(parents=True, exist_ok=True)
         (pages / where).write_text(text, encoding="utf-8")
 
-    sources = [*sorted((ROOT / "docs").rglob("*.md")), *(ROOT / name for name in ELSEWHERE if name.isupper() or "." in name)]
+    sources = [
+        *sorted((ROOT / "docs").rglob("*.md")),
+        *(ROOT / name for name in ELSEWHERE if name.isupper() or "." in name),
+    ]
     for path in dict.fromkeys(sources):
         source = path.relative_to(ROOT).as_posix()
         where = place(source)
@@ -128,7 +131,11 @@ def stage(work: Path) -> None:
     for section in sections:
         if "every" in section:
             first = f"{section['every']}/index.md"
-            rest = [f"/{page.removesuffix('.md')}" for page in sorted(titles) if page.startswith(f"{section['every']}/") and page != first]
+            rest = [
+                f"/{page.removesuffix('.md')}"
+                for page in sorted(titles)
+                if page.startswith(f"{section['every']}/") and page != first
+            ]
             write(first, (pages / first).read_text(encoding="utf-8") + "\n" + toctree(rest, "hidden"))
         elif "group" in section:
             write(f"{section['name']}/index.md", section_page(section, titles))
