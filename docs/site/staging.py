@@ -72,9 +72,10 @@ def navigation() -> list[dict[str, Any]]:
     return tomllib.loads(NAVIGATION.read_text(encoding="utf-8"))["section"]
 
 
-def toctree(pages: list[str], *options: str) -> str:
-    """A list of pages for Sphinx."""
-    return "\n".join(["```{toctree}", *(f":{option}:" for option in options), "", *pages, "```", ""])
+def toctree(pages: list[str], caption: str = "") -> str:
+    """A list of pages for Sphinx, shown in the navigation alone."""
+    options = [":hidden:", *([f":caption: {caption}"] if caption else [])]
+    return "\n".join(["```{toctree}", *options, "", *pages, "```", ""])
 
 
 def section_page(section: dict[str, Any], titles: dict[str, str]) -> str:
@@ -87,8 +88,10 @@ def section_page(section: dict[str, Any], titles: dict[str, str]) -> str:
             where = posixpath.relpath(page, section["name"])
             lines.append(f"- [{titles[page]}]({where}): {about}" if about else f"- [{titles[page]}]({where})")
         lines.append("")
-    every = [f"/{page.removesuffix('.md')}" for group in section["group"] for page in group["pages"]]
-    return "\n".join([*lines, toctree(every, "hidden")])
+    trees = []
+    for group in section["group"]:
+        trees.append(toctree([f"/{page.removesuffix('.md')}" for page in group["pages"]], group.get("title", "")))
+    return "\n".join([*lines, *trees])
 
 
 def front_page(lead: str, sections: list[dict[str, Any]]) -> str:
@@ -98,7 +101,7 @@ def front_page(lead: str, sections: list[dict[str, Any]]) -> str:
         where = section.get("page", f"{section['name']}/index.md")
         lines.append(f"- **[{section['title']}]({where})**: {section['about']}")
     roots = [section.get("page", f"{section['name']}/index.md").removesuffix(".md") for section in sections]
-    return "\n".join([*lines, "", toctree(roots, "hidden")])
+    return "\n".join([*lines, "", toctree(roots)])
 
 
 def stage(work: Path) -> None:
@@ -136,7 +139,7 @@ def stage(work: Path) -> None:
                 for page in sorted(titles)
                 if page.startswith(f"{section['every']}/") and page != first
             ]
-            write(first, (pages / first).read_text(encoding="utf-8") + "\n" + toctree(rest, "hidden"))
+            write(first, (pages / first).read_text(encoding="utf-8") + "\n" + toctree(rest))
         elif "group" in section:
             write(f"{section['name']}/index.md", section_page(section, titles))
     lead = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## ")[0]
