@@ -25,7 +25,7 @@ ELSEWHERE = {
 """Pages whose place on the site is another one than below ``docs/``."""
 
 FENCE = re.compile(r"^(`{3,}).*?^\1$", re.MULTILINE | re.DOTALL)
-LINK = re.compile(r"(?<!!)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
+LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s]+)\)")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 
 
@@ -47,11 +47,13 @@ def with_links(text: str, source: str, code: Callable[[str], None]) -> str:
     here = posixpath.dirname(place(source) or "")
 
     def moved(link: re.Match[str]) -> str:
-        label, target = link.groups()
+        image, label, target = link.groups()
         path, _, fragment = target.partition("#")
         if not path or re.match(r"[a-z]+:", target):
             return link[0]
         inside = posixpath.normpath(posixpath.join(posixpath.dirname(source), path))
+        if image:
+            return f"![{label}]({posixpath.relpath(inside.removeprefix('docs/'), here or '.')})"
         if page := place(inside):
             return f"[{label}]({posixpath.relpath(page, here or '.')}{'#' + fragment if fragment else ''})"
         if not (ROOT / inside).is_file():
