@@ -124,7 +124,7 @@ def errors_page() -> str:
         code = exit_codes.OF_KIND.get(kind, exit_codes.Exit.OTHER).value
         lines += [
             f"## {entry.code}", "",
-            "```text", entry.text, "```", "",
+            "```text", entry.text.replace("!r}", "}"), "```", "",
             f"- **What to do:** {remedy}",
             f"- **Exit code:** {code}. **gRPC status:** `{entry.status}`.", "",
         ]  # fmt: skip
