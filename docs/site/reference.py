@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def default_of(option: Any) -> str:
         return "required"
     if option.default in (None, "", False) or callable(option.default):
         return ""
-    return f"`{option.default}`"
+    return f"`{option.default.value if isinstance(option.default, Enum) else option.default}`"
 
 
 def commands_page() -> str:
@@ -119,11 +120,11 @@ def errors_page() -> str:
     ]  # fmt: skip
     for kind in sorted(errors.Catalogue, key=lambda kind: kind.value.code):
         entry = kind.value
-        remedy = re.sub(r"(\{[^}]*\})", r"`\1`", entry.remedy)
+        remedy = re.sub(r"(\{[^}]*\})", r"`\1`", entry.remedy.replace("!r}", "}"))
         code = exit_codes.OF_KIND.get(kind, exit_codes.Exit.OTHER).value
         lines += [
             f"## {entry.code}", "",
-            "```text", entry.text, "```", "",
+            "```text", entry.text.replace("!r}", "}"), "```", "",
             f"- **What to do:** {remedy}",
             f"- **Exit code:** {code}. **gRPC status:** `{entry.status}`.", "",
         ]  # fmt: skip
