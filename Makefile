@@ -7,7 +7,7 @@ AT_ONCE := --dist loadfile --no-loadscope-reorder
 # Tests are compiled once, whatever the environment says: that takes longer than most of them run.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test test-long lint generate clean
+.PHONY: demo check test test-long lint generate site package constraints clean
 
 # DP-SUBN, all five phases, over the RAND health insurance table (statsmodels), split among three hospitals of unequal size.
 demo: $(VENV)/plain.stamp
@@ -36,6 +36,33 @@ lint: $(VENV)/test.stamp
 test-long: $(VENV)/test.stamp
 	$(BIN)/pytest --hypothesis-profile thorough -o faulthandler_timeout=3600
 
+# The documentation as a site, in build/site/: open index.html. A warning or a broken link fails.
+site: $(VENV)/site.stamp
+	$(BIN)/python -m docs.site build/site
+
+# Wheel and source distribution, in dist/: built, checked, installed into an empty environment, and tried there with the
+# demo. `make package PYTHON=python3.13` tries another Python.
+package:
+	rm -rf dist build/package
+	$(PYTHON) -m venv build/package/tools
+	build/package/tools/bin/pip install --quiet --disable-pip-version-check build twine
+	build/package/tools/bin/python -m build --outdir dist .
+	build/package/tools/bin/twine check --strict dist/*
+	$(PYTHON) -m venv build/package/venv
+	build/package/venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	cd build/package && venv/bin/privity simulate \
+	  --data "$$(venv/bin/python -c 'import importlib.util as u; print(u.find_spec("statsmodels").submodule_search_locations[0])')/datasets/randhie/randhie.csv" \
+	  --schema ../../examples/randhie.schema.json --parties 3 --split sizes:.5,.3,.2 \
+	  --algorithm dp-subn --settings '{"frontier": "always"}' --epsilon 1.0 --out release
+	cd build/package && venv/bin/privity verify release
+
+# The exact versions with which a release is made, for every Python and system that is supported.
+constraints:
+	$(PYTHON) -m venv build/constraints
+	build/constraints/bin/pip install --quiet --disable-pip-version-check uv
+	build/constraints/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra all \
+	  --no-header --no-annotate --output-file constraints.txt pyproject.toml
+
 # Regenerate the committed protobuf and gRPC code from protos/.
 generate: $(VENV)/test.stamp
 	$(BIN)/python -m privity.common.wire.generate_code
@@ -47,6 +74,11 @@ $(VENV)/plain.stamp: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
+$(VENV)/site.stamp: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[site]"
+	touch $@
+
 $(VENV)/%.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[$*]"
@@ -54,4 +86,4 @@ $(VENV)/%.stamp: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) demo-release
+	rm -rf $(VENV) demo-release build dist

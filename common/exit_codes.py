@@ -24,7 +24,7 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
-_OF_KIND = {
+OF_KIND = {
     Catalogue.FILE_MISSING: Exit.INPUT,
     Catalogue.FILE_UNREADABLE: Exit.INPUT,
     Catalogue.FORMAT_VERSION: Exit.INPUT,
@@ -51,4 +51,4 @@ def exit_code(error: PrivityError) -> Exit:
     """The exit code of a command that met this error."""
     if error.kind is Catalogue.RUN_FAILED and error.fields["state"] in ("STOPPED", "DISCARDED"):
         return Exit.STOPPED
-    return _OF_KIND.get(error.kind, Exit.OTHER)
+    return OF_KIND.get(error.kind, Exit.OTHER)

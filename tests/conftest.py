@@ -16,10 +16,11 @@ from privity.common.data.schema import Schema, parse_schema
 from tests.harness.places import ROOT, SHARED_DATA
 
 # pytest keeps the repository's root off its path. There our packages would have a second name; these tests are of the
-# benchmarks too.
-_benchmarks = importlib.util.spec_from_file_location("benchmarks", ROOT / "benchmarks/__init__.py")
-assert _benchmarks is not None
-sys.modules["benchmarks"] = importlib.util.module_from_spec(_benchmarks)
+# benchmarks and of the site too.
+for _name in ("benchmarks", "docs"):
+    _spec = importlib.util.spec_from_file_location(_name, ROOT / _name / "__init__.py")
+    assert _spec is not None
+    sys.modules[_name] = importlib.util.module_from_spec(_spec)
 
 # How long an example takes is a matter of the machine and of what else it does.
 EXAMPLES = {"quick": 10, "privity": 50, "thorough": 200}

@@ -248,8 +248,7 @@ class Consortium:
 
         Args:
             rows: of all parties together, or of each, in the manifest's order or by name; 10,000 each if left out.
-            epsilon, algorithm, delta, attributes, parties, tolerate, secure_sum, key_bits, exponents,
-                evaluation_epsilon, evaluation_targets, settings: as of ``submit``.
+            settings: the algorithm's own. All other arguments are as of ``submit``.
 
         Raises:
             ProblemsFound: every fault at once.

@@ -1,0 +1,50 @@
+"""The tutorials run as they stand."""
+
+from __future__ import annotations
+
+import doctest
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from privity.common.release.release_folder import verify_release
+from tests.harness.command import run_in, shown_commands
+from tests.harness.places import ROOT
+
+TUTORIALS = ROOT / "docs" / "tutorials"
+
+
+def test_the_tutorial_of_one_owner_runs_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    failed, tried = doctest.testfile(str(TUTORIALS / "one_owner.md"), module_relative=False)
+    assert (failed, tried > 15) == (0, True)
+
+
+@pytest.mark.process
+def test_the_tutorial_of_three_hospitals_runs_as_written(tmp_path: Path) -> None:
+    page = (TUTORIALS / "three_hospitals.md").read_text(encoding="utf-8")
+    (script,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "prepare.py").write_text(script, encoding="utf-8")
+    subprocess.run([sys.executable, "prepare.py"], cwd=tmp_path, check=True, timeout=100)
+    printed = {}
+    for command in shown_commands(page):
+        name, *arguments = command.split()
+        assert name == "privity"
+        printed[command] = run_in(tmp_path, *arguments)
+    together, alone = (text for command, text in printed.items() if " plan " in command)
+    assert error_of_pairs(alone) > 2 * error_of_pairs(together)
+    verify_release(tmp_path / "joint")
+    assert list(pd.read_csv(tmp_path / "joint" / "synthetic.csv")) == ["visits", "deductible", "health"]
+    assert (tmp_path / "joint" / "report.html").exists()
+
+
+def error_of_pairs(plan: str) -> float:
+    """The error that noise makes in the pair tables, by the forecast that a command printed."""
+    (line,) = [
+        line for line in plan.splitlines() if line.startswith("pair tables") and not line.rstrip().endswith("cells")
+    ][:1]
+    return float(line.split()[-1])
