@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from docs.site import reference
+from docs.site import notebooks, reference
 
 ROOT = Path(__file__).resolve().parents[2]
 NAVIGATION = Path(__file__).with_name("navigation.toml")
@@ -130,7 +130,7 @@ def stage(work: Path) -> None:
         to = pages / picture.relative_to(ROOT / "docs")
         to.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(picture, to)
-    for where, text in reference.pages():
+    for where, text in (*reference.pages(), *notebooks.pages(pages)):
         write(where, text)
     sections = navigation()
     for section in sections:
