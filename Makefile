@@ -40,6 +40,10 @@ test-long: $(VENV)/test.stamp
 site: $(VENV)/site.stamp
 	$(BIN)/python -m docs.site build/site
 
+# The notebooks of docs/gallery, run anew with what they show.
+gallery: $(VENV)/gallery.stamp
+	$(BIN)/python -m docs.gallery
+
 # Wheel and source distribution, in dist/: built, checked, installed into an empty environment, and tried there with the
 # demo. `make package PYTHON=python3.13` tries another Python.
 package:

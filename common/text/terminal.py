@@ -7,7 +7,9 @@ text visible (``privity.common.text.visible``). A line that is said is one line 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import typer
@@ -43,6 +45,24 @@ def console(*, err: bool = False, width: int | None = None) -> Console:
     if width is not None and not found.is_terminal:
         found.width = width
     return found
+
+
+@contextmanager
+def status_line(shown: Console, title: str) -> Iterator[Callable[[str], None]]:
+    """A line that says what is at work. On a terminal it goes in the end; in a notebook it stays, and says "done".
+
+    rich shows nothing in a notebook without ipywidgets but a warning each time.
+
+    Yields:
+        What changes the line.
+    """
+    if not shown.is_jupyter:
+        with shown.status(title) as status:
+            yield status.update
+        return
+    line = import_module("IPython.display").display({"text/plain": in_line(title)}, raw=True, display_id=True)
+    yield lambda text: line.update({"text/plain": in_line(text)}, raw=True)
+    line.update({"text/plain": f"{in_line(title)}: done"}, raw=True)
 
 
 class _Console(Console):

@@ -35,7 +35,7 @@ from privity.common.synthesis.algorithms.discover import DOMAINS
 from privity.common.synthesis.automatic_choice import AUTO, check_automatic, choose
 from privity.common.synthesis.learning.domain_discovery import SHARE, discover, stand_in, undiscovered
 from privity.common.synthesis.models import Model
-from privity.common.text.terminal import console
+from privity.common.text.terminal import console, status_line
 from privity.deploy.options import refuse_existing
 from privity.deploy.python.given import Schema, Table, can_be_recoded, coded_by, given_schema, plain
 from privity.deploy.python.html import table_in_html
@@ -250,15 +250,15 @@ class Synthesizer:
             yield lambda phase: None
             return
         at_work = title
-        with shown.status(title) as status:
+        with status_line(shown, title) as show:
 
             def told(phase: str) -> None:
                 nonlocal at_work
                 at_work = f"{title}: {phase}"
-                status.update(at_work)
+                show(at_work)
 
             def passing(share: Share) -> None:
-                status.update(at_work if share is None else f"{at_work}, {percent(share)} of the rows")
+                show(at_work if share is None else f"{at_work}, {percent(share)} of the rows")
 
             with watched(passing):
                 yield told
