@@ -8,7 +8,6 @@ from pathlib import Path
 from unittest.mock import patch
 
 import nbformat
-from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
 NOTEBOOKS = sorted(Path(__file__).parent.glob("*.ipynb"))
@@ -29,8 +28,7 @@ def executed(file: Path) -> str:
     with tempfile.TemporaryDirectory() as scratch:
         # A reader's ledgers stay as they are, and messages show no path of this machine.
         with patch.dict(os.environ, XDG_STATE_HOME=scratch):
-            place = {"metadata": {"path": scratch}}
-            client = NotebookClient(notebook, AsyncKernelManager(transport="ipc"), timeout=SECONDS, resources=place)
+            client = NotebookClient(notebook, timeout=SECONDS, resources={"metadata": {"path": scratch}})
             client.execute()
         for cell in notebook.cells:
             cell.metadata.pop("execution", None)
