@@ -32,7 +32,7 @@ class Catalogue(Enum):
     )
     BAD_INPUT = ErrorKind("bad-input", "INVALID_ARGUMENT", "{problems}", "Correct each point and try again.")
     OUT_OF_ORDER = ErrorKind(
-        "out-of-order", "FAILED_PRECONDITION", "{missing} is not there yet", "First comes {first}."
+        "out-of-order", "FAILED_PRECONDITION", "{missing} is missing", "This comes first: {first}."
     )
     BAD_OPTION = ErrorKind("bad-option", "INVALID_ARGUMENT", "{option}: {reason}", "{hint}")
     SOURCE_UNREACHABLE = ErrorKind(

@@ -392,7 +392,7 @@ class Approvals:
                 hint="That stands; the operator can submit the run again under another name.",
             )  # fmt: skip
         if not self._is_marked("shown", run):
-            raise PrivityError(Catalogue.OUT_OF_ORDER, missing=f"a look at what {run} asks for", first=look)
+            raise PrivityError(Catalogue.OUT_OF_ORDER, missing=f"your look at what {run} asks for", first=look)
         raise PrivityError(
             Catalogue.BAD_OPTION, option="run", reason=f"{run} changed since it was shown; nothing was approved",
             hint=f"Read what it asks for now: {look}",

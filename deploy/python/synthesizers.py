@@ -245,7 +245,7 @@ class Synthesizer:
     @contextmanager
     def _progress(self) -> Iterator[Told]:
         """What shows on a terminal or in a notebook which phase is at work."""
-        shown, title = console(err=True), f"{type(self).__name__}, epsilon {readable(self.epsilon)}"
+        shown, title = console(err=True), type(self).__name__
         if not (shown.is_terminal or shown.is_jupyter):
             yield lambda phase: None
             return

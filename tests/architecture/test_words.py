@@ -64,6 +64,9 @@ PATTERNS = [(re.compile(pattern.replace(" ", r"\s+"), re.IGNORECASE), instead) f
 KEPT = (", opened as one sum", ", opened as sums over the parties")
 """Names of mechanisms in releases and ledgers of before: they may not change."""
 
+TOLD = re.compile(r'\s*"(?:title|description)": "')
+"""A line of a JSON Schema that people read."""
+
 FENCE = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 CODE = re.compile(r"``[^`]*``|`[^`]*`|\{[^{}]*\}|<[^>]*>|\]\([^)]*\)")
 
@@ -95,6 +98,8 @@ def prose(path: Path) -> Iterator[tuple[int, str]]:
                 yield token.start[0], CODE.sub(blanked, token.string)
     elif path.suffix == ".proto":
         yield from ((n, line.partition("//")[2]) for n, line in enumerate(source.splitlines(), 1) if "//" in line)
+    elif path.suffix == ".json":
+        yield from ((n, line) for n, line in enumerate(source.splitlines(), 1) if TOLD.match(line))
     else:
         # A block that names its language is code, any other one a diagram.
         source = FENCE.sub(lambda found: found[0] if found[0].startswith("```\n") else blanked(found), source)
@@ -121,6 +126,7 @@ def pages() -> list[Path]:
         ROOT / "SECURITY.md",
         ROOT / "CONTRIBUTING.md",
         *(ROOT / "protos").rglob("*.proto"),
+        *(ROOT / "common" / "formats").glob("*.json"),
     ]
     return sorted(p for p in [*code, *text] if "_pb2" not in p.name)
 

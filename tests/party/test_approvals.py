@@ -164,7 +164,7 @@ def test_nobody_approves_what_was_not_shown(tmp_path: Path) -> None:
     consortium = waiting(tmp_path)
     consortium.tell(NAME, Enrol(consortium.spec()))
     approvals = desk(tmp_path)
-    with pytest.raises(PrivityError, match="First comes privity party show run-1") as caught:
+    with pytest.raises(PrivityError, match="This comes first: privity party show run-1") as caught:
         approvals.approve(approvals.of("run-1"))
     assert caught.value.code == "out-of-order"
     with pytest.raises(PrivityError, match=r"no run run-2\n.*privity party show"):

@@ -277,7 +277,7 @@ def test_renewing_twice_or_before_joining_says_what_comes_first(tmp_path: Path) 
     with pytest.raises(PrivityError, match="no manifest has listed yet"):
         renewed(place, keys=True)
     assert (place / "next" / "tls.pem").read_bytes() == kept
-    with pytest.raises(PrivityError, match=r"First comes privity party init"):
+    with pytest.raises(PrivityError, match=r"This comes first: privity party init"):
         renew(Next(tmp_path / "tls.key"), "party", PARTY, Identity.generate())
 
 

@@ -33,7 +33,7 @@ TOO_EARLY = [
     (INIT, "party init", "privity consortium invite"),
     (INIT, "operator init", "privity consortium invite"),
     (INIT, "consortium seal", "privity consortium invite curator north south east operator here"),
-    (INVITE, "consortium seal", "First comes privity curator init or privity party init"),
+    (INVITE, "consortium seal", "This comes first: privity curator init or privity party init"),
     (ALL_JOINED, "curator accept", "privity consortium seal"),
     (ALL_JOINED, "curator serve", "privity consortium seal"),
     (SEALED, "curator serve", "privity curator accept"),

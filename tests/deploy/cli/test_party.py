@@ -64,7 +64,7 @@ def test_only_what_was_read_to_its_end_counts_as_shown(place: Path) -> None:
     assert "BrokenPipe" not in done.stderr
     refused = run(place, f"party approve autumn {CONFIG}")
     assert refused.returncode == Exit.ORDER
-    assert f"First comes privity party show autumn {CONFIG}." in refused.stderr
+    assert f"This comes first: privity party show autumn {CONFIG}." in refused.stderr
     shown = run(place, f"party show autumn {CONFIG}").stdout
     assert 'with the settings {"largest_degree": 2}' in shown
     assert "epsilon 0.333333" in shown

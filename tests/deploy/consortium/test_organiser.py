@@ -135,7 +135,9 @@ def test_who_has_not_joined_is_named_with_what_comes_first(organiser: Organiser)
         organiser.invite(member)
     with pytest.raises(PrivityError) as caught:
         organiser.seal()
-    assert "First comes privity curator init or privity party init or privity operator init" in caught.value.remedy
+    assert (
+        "This comes first: privity curator init or privity party init or privity operator init" in caught.value.remedy
+    )
     assert str(organiser.folder / "invites") in caught.value.remedy
     assert "privity consortium invite" not in caught.value.remedy
     assert not organiser.manifest_file.exists()

@@ -163,7 +163,7 @@ def test_its_steps_make_both_entry_points_from_what_is_copied_alone(tmp_path: Pa
         assert shown.returncode == 0, shown.stderr
         assert {"init", "serve"} <= set(shown.stdout.split())
         alone = run(name, "serve")
-        assert (alone.returncode, "is not there yet" in alone.stderr) == (Exit.ORDER, True), alone.stderr
+        assert (alone.returncode, "is missing" in alone.stderr) == (Exit.ORDER, True), alone.stderr
     declared = run("privity", "population", "declare", "people", "--total-epsilon", "1")
     assert declared.returncode == 0, declared.stderr
     assert (there(str(state_home())) / "privity" / "ledgers" / "people.sqlite").exists()
