@@ -49,7 +49,7 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": [], "glossary": [], "code/**": []}
+html_sidebars: dict[str, list[str]] = {"index": [], "glossary": [], "code/**": [], "gallery/*_*": []}
 
 
 def code_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
