@@ -49,12 +49,12 @@ def watched(watcher: Watcher) -> Iterator[None]:
 def a_pass() -> Iterator[Told]:
     """A pass over the rows; what it gives takes how far the pass is, from 0 to 1.
 
-    A pass inside another tells nothing.
+    A pass inside another tells nothing, nor does one that is soon over.
     """
     if getattr(_here, "inside", False):
         yield lambda share: None
         return
-    watchers, last, lock = list(_watchers), -SECONDS, threading.Lock()
+    watchers, last, lock = list(_watchers), time.monotonic(), threading.Lock()
 
     def told(share: float) -> None:
         nonlocal last

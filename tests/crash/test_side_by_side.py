@@ -13,7 +13,7 @@ from tests.crash.world import again_and_again
 
 pytestmark = pytest.mark.process
 
-EVERY = 17
+EVERY = 35
 """In ``make test`` every so many kill points; all of them in test_long.py. Odd, as before follows after."""
 
 

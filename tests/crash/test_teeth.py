@@ -6,7 +6,7 @@ import pytest
 
 from tests.crash.checks import problems
 from tests.crash.conftest import Undisturbed
-from tests.crash.matrix import Worlds, kill_at, points
+from tests.crash.matrix import AT_ONCE, Worlds, kill_at, points
 from tests.crash.node import CURATOR
 from tests.crash.runs import COMBINER, SMALL
 
@@ -41,6 +41,13 @@ def test_a_broken_node_is_found(
     whole = worlds.run(template, seed=seed, variant=variant)
     assert not problems(whole, reference, same_noise=seed is not None), "it is broken only where it is killed"
     chosen = [point for point in points(whole, [who]) if any(word in point.name for word in at)]
-    found = kill_at(worlds, template, reference, chosen, seed=seed, variant=variant)
-    assert found.killed > 0
-    assert kinds <= found.kinds()
+    killed, seen = 0, set[str]()
+    # A fault that was found needs no more kills.
+    for first in range(0, len(chosen), AT_ONCE):
+        two = chosen[first : first + AT_ONCE]
+        found = kill_at(worlds, template, reference, two, seed=seed, variant=variant)
+        killed, seen = killed + found.killed, seen | found.kinds()
+        if kinds <= seen:
+            break
+    assert killed > 0
+    assert kinds <= seen

@@ -21,8 +21,8 @@ from privity.curator.signed_releases import SignedReleases
 class NothingSigned(SignedReleases):
     """No release is there, so that nobody is asked to attest one."""
 
-    def __init__(self) -> None:
-        super().__init__(Path("/nowhere"), None, None, lambda _run, _why: None)  # type: ignore[arg-type]
+    def __init__(self, marks: Marks) -> None:
+        super().__init__(Path("/nowhere"), None, None, marks, lambda _run, _why: None)  # type: ignore[arg-type]
 
 
 def left_untold(desk: Desk) -> tuple[Announcements, Marks]:
@@ -30,7 +30,7 @@ def left_untold(desk: Desk) -> tuple[Announcements, Marks]:
     marks = Marks(journal)
     marks.note_end("run-1", End(COMPLETED))
     marks.note_closed("run-1", ["removed", "north"])
-    return Announcements(journal, marks, desk, lambda _run: None, NothingSigned()), marks
+    return Announcements(journal, marks, desk, lambda _run: None, NothingSigned(marks)), marks
 
 
 def test_the_end_is_told_to_those_who_are_members_and_forgotten_of_others() -> None:

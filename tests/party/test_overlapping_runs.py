@@ -81,6 +81,7 @@ def test_no_coded_rows_are_left_when_all_runs_have_ended(tmp_path: Path) -> None
     assert not list((tmp_path / "coded").glob("*"))
 
 
+@pytest.mark.long
 def test_coded_rows_in_memory_do_not_grow_with_the_runs_that_are_open(tmp_path: Path, monkeypatch) -> None:
     joint = in_database(tmp_path, memory=10**6)
     loaded, parts = set[int](), list[weakref.ref[InMemory]]()

@@ -22,6 +22,7 @@ from privity.common.privacy.run_record import Cost, RunRecord
 from privity.common.privacy.statement import privacy_statement
 from privity.common.protocol.steps import Contribute, Enrol, Refusal, Select
 from privity.common.release.release_verification import check_release
+from privity.common.release.report.number_texts import rough
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema, make_table, open_policy
 from tests.harness.ledgers import charged
 from tests.harness.steps import laplace_round
@@ -53,7 +54,7 @@ def test_every_charge_counts_once_for_each_row_of_a_person(tmp_path: Path, algor
     assert {Fraction(observer["epsilon"]) for observer in statement["observers"]} == {worst}
     row = max(Fraction(party["epsilon_per_row"]) for party in statement["parties"])
     page = (tmp_path / "release" / "report.html").read_text()
-    assert f"epsilon {float(worst):g} for a person; epsilon {float(row):g} for a single row" in page
+    assert f"epsilon {rough(worst)} for a person; epsilon {rough(row)} for a single row" in page
 
 
 @pytest.mark.parametrize("algorithm", ["dp-subn", "one-way"])

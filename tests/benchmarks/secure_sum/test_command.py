@@ -35,6 +35,7 @@ def test_a_round_is_measured_and_its_sum_checked(tmp_path: Path) -> None:
     assert 3.9 * found["bytes_per_cell"] < found["bytes_per_cell_of_worst_party"] < 4.1 * found["bytes_per_cell"]
 
 
+@pytest.mark.long
 def test_a_round_under_masks_of_more_parties_than_one_combiner_serves(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     options = ("--cells", "150000", "--parties", "9", "--secure-sum", "masks", "--json", file)

@@ -247,7 +247,7 @@ def test_a_run_of_selections_and_tables_in_rho_is_charged_stated_and_reported(tm
     words = " ".join(statement["in_words"])
     assert "all of the run's rho costs exactly its epsilon and delta" in words
     assert "m^2 times the rho" in words
-    assert "A phase's epsilon is what it added to the total" in (folder / "report.html").read_text()
+    assert "The epsilon of a phase is what it added to the total" in (folder / "report.html").read_text()
     marginals = json.loads((folder / "marginals.json").read_text())
     assert {table["law"] for table in marginals["tables"]} == {GAUSSIAN}
 

@@ -82,6 +82,7 @@ def unpaid(subject: Subject) -> set[str]:
     return {name for name, f in findings(replace(subject, runs=FEW)).items() if not f.paid}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "subject",
     [ROUND, THREE, REPEATED, EXCHANGED, TWO, SCORES_OPENED, LAPLACE, DRAWS, DISTANCES, NOISY_MAX, SCORE, RUN],

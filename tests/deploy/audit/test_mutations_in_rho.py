@@ -35,6 +35,7 @@ def broken(subject: Subject) -> set[str]:
     return {f.observer for f in findings(subject) if f.bound.epsilon > f.claim}
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("subject", [THREE, TWO, DRAWS, TABLES], ids=lambda s: f"{s.mechanism}: {s.name}")
 def test_without_a_fault_every_claim_holds(subject: Subject) -> None:
     for finding in findings(subject):
@@ -83,6 +84,7 @@ def _only_the_first(self, loss, *rest, charged=Accountant.charged, **named):
     return self if self.rho else charged(self, loss, *rest, **named)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "subject",
     [DRAWS, pytest.param(replace(TABLES, runs=600), marks=pytest.mark.long)],

@@ -170,6 +170,7 @@ def test_an_altered_release_and_another_schema_are_refused(release: Path, tmp_pa
         refused("--real", folder / "people.csv", *tables)
 
 
+@pytest.mark.long
 def test_a_simulation_is_judged_beside_each_party(tmp_path: Path) -> None:
     table, schema = write_people(tmp_path, 700)
     given = ("--data", table, "--schema", schema, "--epsilon", "2", "--secure-sum", "masks", "--parties", "2")

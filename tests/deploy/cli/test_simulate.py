@@ -195,6 +195,7 @@ def test_the_noise_is_really_there(release: Path) -> None:
     assert any(total != ROWS for total in totals)
 
 
+@pytest.mark.long
 def test_a_copula_under_a_delta_is_one_secure_round(tmp_path: Path) -> None:
     delta = "1/1073741824"
     given = ("--algorithm", "copula", "--epsilon", "1", "--delta", delta, "--parties", "2")

@@ -138,6 +138,7 @@ def test_a_taxonomy_that_does_not_cover_the_categories_is_refused_with_what_is_m
     assert not (tmp_path / "release").exists()
 
 
+@pytest.mark.long
 def test_an_attribute_with_one_value_and_forty_others(tmp_path: Path):
     """One value is no domain for a category, but may be all that the rows of a larger domain have."""
     generator = np.random.default_rng(2)

@@ -67,6 +67,7 @@ def follow(hosts: Hosts, place: Path, all_commands: list[str], proxy: str = "") 
             settings.write_text(settings.read_text() + f'\nproxy = "{proxy}"\n')
 
 
+@pytest.mark.long
 def test_three_hosts_that_let_nobody_in_release_a_table(hosts: Hosts, tmp_path: Path) -> None:
     assert {host_of(command) for command in commands()} == {HUB, *PARTIES}
     follow(hosts, tmp_path, commands())

@@ -115,6 +115,7 @@ class World:
         return str(json.loads((self.place / "organiser" / "manifest.json").read_text())["manifest"]["schema_digest"])
 
 
+@pytest.mark.long
 def test_domains_are_discovered_by_one_run_and_the_table_is_made_by_the_next(tmp_path: Path) -> None:
     rows = write_rows(tmp_path)
     discover, tell, seal, accept, *accepts, operators, table = commands_of_two_runs()

@@ -209,6 +209,7 @@ def test_the_page_says_first_what_it_is_and_then_the_verdict(made):
     assert "img-src data:" in page
 
 
+@pytest.mark.long
 def test_pictures_are_svg_and_png_for_their_owner_alone(made, tmp_path):
     evaluation, _ = made
     write_pictures(evaluation, tmp_path / "pictures", unsaid)

@@ -212,6 +212,7 @@ def not_root(folder: Path) -> dict[str, Any]:
     return {"user": NOBODY, "group": NOBODY, "extra_groups": [], "cwd": folder}
 
 
+@pytest.mark.long
 def test_renewed_keys_on_the_volume_stay_and_settings_are_the_secrets(
     chart: Any, founded: Path, tmp_path: Path
 ) -> None:
@@ -242,6 +243,7 @@ def test_node_and_first_container_and_commands_in_the_pod_find_one_ledger_on_the
     assert not [c for c in pod(rendered(chart, CURATOR, "curator"))["containers"] if "env" in c]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [NORTH, """-- the "north's" $HOME $$ $(XDG_STATE_HOME) `id` \\ people, %"""])
 def test_the_population_is_declared_once_and_a_total_that_was_changed_later_stays(
     chart: Any, founded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str

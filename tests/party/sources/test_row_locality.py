@@ -871,7 +871,10 @@ def test_the_property_fails_where_a_column_is_written_as_text_first(monkeypatch:
         test_a_value_of_a_frame_counts_the_same_in_any_company("inferred", "string, other", False)
 
 
-@pytest.mark.parametrize("kind", ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "UBIGINT"])
+@pytest.mark.parametrize(
+    "kind",
+    ["TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", pytest.param("UBIGINT", marks=pytest.mark.long)],
+)
 def test_integers_of_any_width_are_told_apart_by_division_as_one_by_one(tmp_path, kind):
     """Bins of one width are found by division; no value of the column may be too large for that."""
     ends = {"TINYINT": (-128, 127), "SMALLINT": (-(2**15), 2**15 - 1), "INTEGER": (-(2**31), 2**31 - 1),

@@ -107,6 +107,7 @@ def test_a_worker_that_is_killed_in_the_middle_of_a_pass_changes_no_count(
         assert found == [expected(tmp_path / "rows")]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("packages", "missing"), [((), "numpy"), (("numpy",), "pyarrow")])
 def test_workers_that_lack_a_package_are_refused_by_its_name(
     packages: Sequence[str], missing: str, tmp_path: Path
@@ -171,6 +172,7 @@ def test_a_partition_that_cannot_be_read_makes_the_run_wait_until_it_can(spark: 
     assert rows.count(PAIRS).tolist() == expected(tmp_path / "rows")
 
 
+@pytest.mark.long
 def test_many_passes_give_the_same_and_rows_that_change_are_refused(
     spark: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,6 +192,7 @@ def test_many_passes_give_the_same_and_rows_that_change_are_refused(
     assert found.value.kind is Catalogue.SOURCE_CHANGED
 
 
+@pytest.mark.long
 def test_java_that_is_killed_makes_the_next_question_wait_and_the_one_after_it_goes_on(
     spark: None, tmp_path: Path
 ) -> None:
