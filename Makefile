@@ -22,9 +22,9 @@ demo: $(VENV)/plain.stamp
 check: lint
 	$(BIN)/pytest -m unit --ignore tests/benchmarks -n logical $(AT_ONCE) --hypothesis-profile quick
 
-# Two workers for each processor: many of these tests wait.
+# One worker more than there are processors: many of these tests wait.
 test: lint
-	$(BIN)/pytest -m "not long" -n $$((2 * $$(nproc))) $(AT_ONCE)
+	$(BIN)/pytest -m "not long" -n $$(($$(nproc) + 1)) $(AT_ONCE)
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

@@ -1,5 +1,6 @@
 """For all tests: a state home of their own, a schema with every kind of attribute, the tables for development."""
 
+import gc
 import importlib.util
 import re
 import sys
@@ -23,7 +24,7 @@ for _name in ("benchmarks", "docs"):
     sys.modules[_name] = importlib.util.module_from_spec(_spec)
 
 # How long an example takes is a matter of the machine and of what else it does.
-EXAMPLES = {"quick": 10, "privity": 25, "thorough": 200}
+EXAMPLES = {"quick": 10, "privity": 15, "thorough": 200}
 """Of each property: in ``make check``, in ``make test``, in ``make test-long``."""
 
 for profile, examples in EXAMPLES.items():
@@ -48,6 +49,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if not any(item.get_closest_marker(kind) for kind in OTHER_KINDS):
             item.add_marker("unit")
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays: the collector need not look at it after every test."""
+    gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

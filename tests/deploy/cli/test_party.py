@@ -20,6 +20,7 @@ from privity.common.protocol.run_spec import RunSpec
 from privity.common.storage.journal import Journal
 from privity.party.approvals import Approvals, closed_key
 from privity.party.config import JOURNAL_FILE, ledger_of, load_config, read_policy
+from privity.party.sources import pass_progress
 from privity.party.sources.pass_progress import a_pass, kept_in
 from tests.harness.command import program
 from tests.harness.founding import found
@@ -88,7 +89,8 @@ def test_a_run_that_nobody_asked_for(place: Path) -> None:
     assert "`privity party show` lists the runs" in done.stderr
 
 
-def test_amounts_are_told_with_decimals_and_how_far_a_pass_is(place: Path) -> None:
+def test_amounts_are_told_with_decimals_and_how_far_a_pass_is(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pass_progress, "SECONDS", 0.0)
     with kept_in(load_config(place / "north" / "party.toml").state), a_pass() as told:
         told(0.25)
         listed = run(place, f"party show {CONFIG}").stdout

@@ -17,6 +17,7 @@ from privity.deploy.console.party_console import party_site
 from privity.deploy.console.run_list import A_PAGE
 from privity.party.approvals import Approvals
 from privity.party.config import JOURNAL_FILE
+from privity.party.sources import pass_progress
 from privity.party.sources.pass_progress import a_pass, kept_in
 from tests.harness.console import Visitor, visited
 
@@ -42,8 +43,9 @@ def test_a_console_of_a_node_that_was_never_started_says_what_comes_first(founde
 
 
 def test_what_waits_is_on_the_first_page_with_what_it_costs(
-    north: Path, owner: Visitor, asked: Callable[..., RunSpec]
+    north: Path, owner: Visitor, asked: Callable[..., RunSpec], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(pass_progress, "SECONDS", 0.0)
     assert "Nothing waits for your approval." in owner.get("/").text
     asked("spring")
     with kept_in(north.parent / "state"), a_pass() as told:

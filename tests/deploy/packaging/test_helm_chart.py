@@ -264,6 +264,7 @@ def test_the_population_is_declared_once_and_a_total_that_was_changed_later_stay
         assert ledger.end()[0] == 2, "one declaration, one change"
 
 
+@pytest.mark.long
 def test_a_ledger_that_cannot_be_used_is_not_replaced(
     chart: Any, founded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

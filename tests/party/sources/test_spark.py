@@ -213,6 +213,7 @@ class FailingSums(RowSums):
         raise ValueError(f"value {columns[0][0]} of a row")
 
 
+@pytest.mark.long
 def test_a_partition_that_always_fails_makes_the_run_wait_and_shows_no_value(
     spark: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -168,7 +168,7 @@ def test_a_broken_word_is_found(page: webdriver.Chrome) -> None:
 
 
 def test_the_first_screen_answers_and_distributions_follow(driver: webdriver.Chrome, usual: Path) -> None:
-    for pixels_wide, start in ((400, 3000), (800, 1700), (1280, 1450)):
+    for pixels_wide, start in ((400, 3000), (800, 1800), (1280, 1450)):
         browser.width(driver, pixels_wide)
         driver.get(usual.as_uri())
         above, first = driver.execute_script(
