@@ -7,15 +7,20 @@ AT_ONCE := --dist loadfile --no-loadscope-reorder
 # Tests are compiled once, whatever the environment says: that takes longer than most of them run.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test test-long lint generate site package constraints clean
+.PHONY: demo check test test-long lint generate site gallery package constraints clean
 
 # DP-SUBN, all five phases, over the RAND health insurance table (statsmodels), split among three hospitals of unequal size.
+# $(1): the programs of an environment; $(2): the release folder.
+define simulated
+	$(1)/privity simulate \
+	  --data "$$($(1)/python -c 'import importlib.util as u; print(u.find_spec("statsmodels").submodule_search_locations[0])')/datasets/randhie/randhie.csv" \
+	  --schema examples/randhie.schema.json --parties 3 --split sizes:.5,.3,.2 \
+	  --algorithm dp-subn --settings '{"frontier": "always"}' --epsilon 1.0 --out $(2)
+endef
+
 demo: $(VENV)/plain.stamp
 	rm -rf demo-release
-	$(BIN)/privity simulate \
-	  --data "$$($(BIN)/python -c 'import importlib.util as u; print(u.find_spec("statsmodels").submodule_search_locations[0])')/datasets/randhie/randhie.csv" \
-	  --schema examples/randhie.schema.json --parties 3 --split sizes:.5,.3,.2 \
-	  --algorithm dp-subn --settings '{"frontier": "always"}' --epsilon 1.0 --out demo-release
+	$(call simulated,$(BIN),demo-release)
 	@echo; head -n 6 demo-release/synthetic.csv
 
 # An answer within a minute, while you work: what needs no other process, and no large sample.
@@ -54,11 +59,8 @@ package:
 	build/package/tools/bin/twine check --strict dist/*
 	$(PYTHON) -m venv build/package/venv
 	build/package/venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
-	cd build/package && venv/bin/privity simulate \
-	  --data "$$(venv/bin/python -c 'import importlib.util as u; print(u.find_spec("statsmodels").submodule_search_locations[0])')/datasets/randhie/randhie.csv" \
-	  --schema ../../examples/randhie.schema.json --parties 3 --split sizes:.5,.3,.2 \
-	  --algorithm dp-subn --settings '{"frontier": "always"}' --epsilon 1.0 --out release
-	cd build/package && venv/bin/privity verify release
+	$(call simulated,build/package/venv/bin,build/package/release)
+	build/package/venv/bin/privity verify build/package/release
 
 # The exact versions with which a release is made, for every Python and system that is supported.
 constraints:
@@ -76,11 +78,6 @@ $(VENV)/test.stamp: tests/pip-without-dependencies.txt
 $(VENV)/plain.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
-	touch $@
-
-$(VENV)/site.stamp: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[site]"
 	touch $@
 
 $(VENV)/%.stamp: pyproject.toml

@@ -57,7 +57,7 @@ POLICY_TOML = """\
 # obeys a change at once.
 format_version = 1
 
-# The people whose rows these are, whatever file the rows come in. They are declared once on this machine, with what all
+# The people in these rows, whatever file the rows come in. They are declared once on this machine, with what all
 # releases may cost one of them and how many rows one of them has at most: privity population declare --help.
 population = {population}
 

@@ -38,7 +38,7 @@ class Policy(RunLimits):
     """All that an owner agrees to: limits of which none is left open, on rows of certain people.
 
     Attributes:
-        population: the people whose rows these are, as they are declared.
+        population: the people in these rows, as they are declared.
         secure_sums: Paillier alone unless the file says so.
         exponents: short ones only if the file says so.
         approval: whether a person approves each run.

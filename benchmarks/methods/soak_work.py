@@ -7,6 +7,7 @@ import secrets
 import tempfile
 import time
 from collections import deque
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -123,10 +124,12 @@ def _serve(group: ProcessGroup, consortium: Consortium) -> int:
     return int(port_file.read_text(encoding="ascii"))
 
 
-def started_nodes(group: ProcessGroup, consortium: Consortium, logs: Path) -> OperatorClient:
-    """Start the curator and every party; the operator's connection to them."""
+def started_nodes(
+    group: ProcessGroup, consortium: Consortium, logs: Path, data: Mapping[str, str] | None = None
+) -> OperatorClient:
+    """Start the curator and every party, with ``data`` as ``point_to`` takes it; the operator's connection to them."""
     port = _serve(group, consortium)
-    point_to(consortium, port)
+    point_to(consortium, port, data)
     names = consortium.members
     for first in range(0, len(names), BATCH):
         batch = names[first : first + BATCH]

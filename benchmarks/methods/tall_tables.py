@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 import time
 from collections.abc import Mapping
@@ -15,15 +14,12 @@ import psutil
 
 from benchmarks.experiment import Values
 from benchmarks.methods.made_rows import made_schema
-from benchmarks.methods.soak_work import MASKS, PATIENCE, START_SECONDS
-from privity.common.protocol.secure_sum_method import Method
-from privity.deploy.consortium.provisioning import HOST, Limits, point_to, provision
-from privity.deploy.operator.operator_client import OperatorClient
+from benchmarks.methods.soak_work import MASKS, PATIENCE, REQUEST, started_nodes
+from privity.deploy.consortium.provisioning import Limits, provision
 from privity.deploy.simulation.child_processes import ProcessGroup
 
 SYNTHETIC_ROWS = 1_000_000
 DELTA = Fraction(1, 10**9)
-POLL_SECONDS = 0.2
 
 
 def release(files: Mapping[str, Path], algorithm: str) -> Values:
@@ -37,20 +33,8 @@ def release(files: Mapping[str, Path], algorithm: str) -> Values:
             folder / "consortium", nothing, schema, Limits(Fraction(1), 1, MASKS, None, DELTA), patience=PATIENCE
         )
         with ProcessGroup(folder / "logs") as group:
-            port_file, config = consortium.curator / "port", consortium.curator / "curator.toml"
-            group.start("curator", ["curator", "serve", "--config", str(config), "--port-file", str(port_file)])
-            deadline = time.monotonic() + START_SECONDS
-            while not port_file.exists() and time.monotonic() < deadline:
-                group.check()
-                time.sleep(POLL_SECONDS)
-            port = int(port_file.read_text(encoding="ascii"))
-            point_to(consortium, port)
-            for name, file in files.items():
-                settings = consortium.party(name) / "party.toml"
-                text = settings.read_text(encoding="utf-8")
-                settings.write_text(text.replace('"data.csv"', json.dumps(str(file.absolute()))), encoding="utf-8")
-                group.start(name, ["party", "serve", "--config", str(settings)])
-            client = OperatorClient(f"{HOST}:{port}", *consortium.operator_files)
+            where = {name: str(file.absolute()) for name, file in files.items()}
+            client = started_nodes(group, consortium, folder / "logs", where)
             began = time.monotonic()
             run = client.submit(_request(algorithm), "tall")
             *_, last = client.watch(run)
@@ -71,17 +55,8 @@ def release(files: Mapping[str, Path], algorithm: str) -> Values:
 
 
 def _request(algorithm: str) -> dict[str, Any]:
-    approximate = algorithm in ("aim", "mst")
-    return {
-        "format_version": 1,
-        "algorithm": algorithm,
-        "epsilon": "1",
-        "delta": str(DELTA) if approximate else "0",
-        "rows": SYNTHETIC_ROWS,
-        "tolerate": 1,
-        "key_bits": None,
-        "secure_sum": Method.MASKS.value,
-    }
+    delta = str(DELTA) if algorithm == "aim" else "0"
+    return {**REQUEST, "algorithm": algorithm, "epsilon": "1", "delta": delta, "rows": SYNTHETIC_ROWS}
 
 
 def _used(pid: int) -> tuple[float, float]:

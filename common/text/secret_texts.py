@@ -9,13 +9,13 @@ HIDDEN = "..."
 
 _SCHEMES = re.compile(r"(?:^|(?<=[#'\"]))[A-Za-z][A-Za-z0-9+.-]+://")
 _USER_INFO = re.compile(r":.*@|(?<!:)//[^/\s]*@", re.DOTALL)
-"""A colon before an @, wherever they stand; or an @ behind the strokes of a URL that lacks its colon."""
+"""A colon before an @, wherever they stand; or an @ behind the slashes of a URL that lacks its colon."""
 
 _PORTS = re.compile(r"\[[0-9A-Fa-f:.]*\]|:[0-9]+(?=[,/?#]|$)")
 """What has colons and is no password, if the @ behind it is encoded: IPv6 addresses and ports."""
 
 _PARAMETERS = re.compile(r"(?<![\w.%/-])([\w.%-]+)\s*=|[;?&]\s*([\w.%-]+)\s*:")
-"""Of a URL or of libpq; a name behind a stroke is a partition's (``s3a://lake/key=5/``)."""
+"""Of a URL or of libpq; a name behind a slash is a partition's (``s3a://lake/key=5/``)."""
 
 _SECRET = re.compile(r"pass|secret|token|key|credential|jwt|sas|pwd|^sig$|^auth$", re.IGNORECASE)
 _NAMES_A_FILE = re.compile(r"(file|path|provider|^ssl_?key)$", re.IGNORECASE)

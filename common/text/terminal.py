@@ -49,9 +49,9 @@ def console(*, err: bool = False, width: int | None = None) -> Console:
 
 @contextmanager
 def status_line(shown: Console, title: str) -> Iterator[Callable[[str], None]]:
-    """A line that says what is at work. On a terminal it goes in the end; in a notebook it stays, and says "done".
+    """A line that says what is at work. It disappears from a terminal at the end, and says "done" in a notebook.
 
-    rich shows nothing in a notebook without ipywidgets but a warning each time.
+    In a notebook without ipywidgets rich would print a warning instead.
 
     Yields:
         What changes the line.

@@ -55,7 +55,7 @@ def init(
     data: Annotated[
         str, typer.Option(help="this party's rows: a path or URL (docs/sources.md)", callback=refuse_password)
     ],
-    population: Annotated[str, typer.Option(help="the population: the people whose rows these are")],
+    population: Annotated[str, typer.Option(help="the population: the people in these rows")],
     total_epsilon: Annotated[
         str | None, typer.Option(help="also declare the population: what all releases together may cost one person")
     ] = None,

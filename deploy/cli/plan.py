@@ -158,7 +158,7 @@ def plan_command(
 
 
 def _tolerated(parties: int, asked: RunOptions, request: dict[str, Any] | None) -> int:
-    """t: what was given, else what a spec says; of one owner alone 0."""
+    """t: what was given, else what a spec says; 0 for a single owner."""
     if asked.tolerate is not None:
         return asked.tolerate
     told = ONE if request is None else int(request["tolerate"])

@@ -1,4 +1,4 @@
-"""``privity synthesize``: single-party mode, one owner alone with its own rows and ledger."""
+"""``privity synthesize``: single-party mode, a single owner with its own rows and ledger."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def synthesize_command(
     data: Annotated[str, typer.Option(help="the table: a path or a URL (docs/sources.md)", callback=refuse_password)],
     schema: Annotated[Path, typer.Option(help="the table's schema (docs/schema.md)")],
     epsilon: Annotated[str, typer.Option(help="epsilon that this release costs, exact, such as 1.0 or 1/3")],
-    population: Annotated[str, typer.Option(help="the declared population: the people whose rows these are")],
+    population: Annotated[str, typer.Option(help="the declared population: the people in these rows")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
     algorithm: Annotated[str, typer.Option(help=OF_ALGORITHM)] = AUTO,
     delta: Annotated[

@@ -136,10 +136,11 @@ def provision(
     return consortium
 
 
-def point_to(consortium: Consortium, port: int) -> None:
-    """Write each party's party.toml with the curator's address."""
+def point_to(consortium: Consortium, port: int, data: Mapping[str, str] | None = None) -> None:
+    """Write each party's party.toml with the curator's address; ``data`` says whose rows are elsewhere, and where."""
     for name in consortium.members:
-        text = party_joining.settings_text(name, f"{HOST}:{port}", "data.csv", LEDGER)
+        rows = (data or {}).get(name, "data.csv")
+        text = party_joining.settings_text(name, f"{HOST}:{port}", rows, LEDGER)
         write_private(consortium.party(name) / "party.toml", text.encode())
 
 

@@ -29,7 +29,7 @@ NUMBERS = HEADINGS[1:]
 def shape_text(shape: Shape) -> str:
     """The declared shape in one line."""
     parties = len(shape.party_rows)
-    owners = "one owner alone" if parties == 1 else f"{parties} parties, {shape.tolerate} of which may collude"
+    owners = "a single owner" if parties == 1 else f"{parties} parties, {shape.tolerate} of which may collude"
     return f"{shape.rows:,} rows of {len(shape.schema.attributes)} attributes; {owners}"
 
 

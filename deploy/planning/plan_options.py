@@ -72,7 +72,7 @@ def are_numbers(text: str) -> bool:
 
 
 def numbers_of_parties(text: str, faults: Faults) -> tuple[int, ...]:
-    """Numbers of parties as they were given; one owner alone if none of them can be."""
+    """Numbers of parties as they were given; a single owner if none of them can be."""
     found = []
     for word in map(str.strip, text.split(",")):
         if word.isdecimal() and 1 <= int(word) <= MOST_PARTIES:

@@ -87,7 +87,7 @@ def open_domains(schema: Schema) -> list[str]:
 
 
 def check_tolerated(tolerate: int, parties: int) -> None:
-    """Refuse a number of colluding parties that cannot be; one owner alone has none.
+    """Refuse a number of colluding parties that cannot be; a single owner has none.
 
     Raises:
         PrivityError: bad-option.
@@ -95,7 +95,7 @@ def check_tolerated(tolerate: int, parties: int) -> None:
     least, most = (1, parties - 1) if parties > 1 else (0, 0)
     if not least <= tolerate <= most:
         reason = f"{tolerate} colluding parties of {parties}"
-        hint = f"Possible: {least} to {most}." if parties > 1 else "One owner alone has 0; leave it out."
+        hint = f"Possible: {least} to {most}." if parties > 1 else "A single owner has 0; leave it out."
         raise PrivityError(Catalogue.BAD_OPTION, option="tolerate", reason=reason, hint=hint)
 
 

@@ -79,7 +79,7 @@ class Synthesizer:
         epsilon: what one fit costs for each row, such as ``1``, ``0.5``, ``"1/3"`` or a ``Fraction``; a float stands
             for its shortest decimal.
         delta: the same, for an algorithm that can spend some, such as ``1e-9``; 0 is pure differential privacy.
-        population: the people whose rows these are, as ``declare_population`` named them. Their total is for a
+        population: the people in these rows, as ``declare_population`` named them. Their total is for a
             person, all of whose rows may be replaced. A table has at most their rows a person: exactly so many, absent
             ones included, where the schema has absent rows.
         ledger: the population's ledger; by default the one in the user's state folder.

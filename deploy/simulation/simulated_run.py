@@ -44,7 +44,7 @@ POLL_SECONDS = 0.05
 CHECK_SECONDS = 0.5
 
 
-ONE_OWNER = "One owner alone needs no secure sum: that is single-party mode, `privity synthesize`."
+ONE_OWNER = "A single owner needs no secure sum: that is single-party mode, `privity synthesize`."
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ import sys
 import time
 from pathlib import Path
 
-from docs.gallery.execution import NOTEBOOKS, executed
+from docs.gallery import NOTEBOOKS
+from docs.gallery.execution import executed
 
 if __name__ == "__main__":
     chosen = [Path(__file__).with_name(f"{name}.ipynb") for name in sys.argv[1:]] or NOTEBOOKS

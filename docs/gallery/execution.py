@@ -10,7 +10,6 @@ from unittest.mock import patch
 import nbformat
 from nbclient import NotebookClient
 
-NOTEBOOKS = sorted(Path(__file__).parent.glob("*.ipynb"))
 SECONDS = 600
 """For one cell, on a busy machine."""
 

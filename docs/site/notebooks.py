@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-GALLERY = Path(__file__).resolve().parents[1] / "gallery"
+from docs.gallery import NOTEBOOKS
+
 FOLDER = "gallery"
 
 
 def pages(folder: Path) -> Iterator[tuple[str, str]]:
     """Place and text of each notebook's page; its pictures are written below the folder of all pages."""
-    for file in sorted(GALLERY.glob("*.ipynb")):
+    for file in NOTEBOOKS:
         (folder / FOLDER).mkdir(parents=True, exist_ok=True)
         parts = []
         for number, cell in enumerate(json.loads(file.read_text(encoding="utf-8"))["cells"]):

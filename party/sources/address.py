@@ -196,7 +196,7 @@ def found_files(whole: str) -> tuple[Path, ...]:
     """The files of a path, a folder or a pattern as they are now, in order of their names."""
     path = Path(whole)
     if path.is_dir():
-        # What is not yet whole goes by a name with a dot or a stroke, or lies in a folder of such a name.
+        # What is not yet whole has a name that begins with a dot or an underscore, or lies in such a folder.
         inside = (file for file in path.rglob("*") if form_of(file.name) and file.is_file())
         return tuple(sorted(f for f in inside if not any(n.startswith((".", "_")) for n in f.relative_to(path).parts)))
     # A file whose own name holds a bracket is no pattern.

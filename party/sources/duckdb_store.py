@@ -101,7 +101,7 @@ class EmbeddedStore:
         self.name = address.name
         self.relation = VIEW
         self._address = address
-        self._files: Sequence[Path] = address.files
+        self._portion: Sequence[Any] | None = None
         self._memory = memory
         self._scratch = tempfile.TemporaryDirectory(prefix="privity-")  # of mode 0700
 
@@ -158,16 +158,17 @@ class EmbeddedStore:
         return pyarrow.dataset.dataset(str(file), format=FORMATS[self._address.form]).schema
 
     @cached_property
-    def _parts(self) -> Sequence[Sequence[Path]]:
+    def _portions(self) -> Sequence[Sequence[Any]]:
+        """What each part is read from."""
         with self._told():
             return gathered([(file, os.stat(file).st_size) for file in self._address.files])
 
     def parts(self) -> int:
-        return len(self._parts)
+        return len(self._portions)
 
     def part(self, number: int) -> Self:
         one = copy.copy(self)
-        one._files = self._parts[number]
+        one._portion = self._portions[number]
         return one
 
     def value(self, column: Column) -> str:
@@ -235,7 +236,7 @@ class EmbeddedStore:
 
     def _look_at(self, connection: duckdb.DuckDBPyConnection) -> None:
         """Give the rows their name."""
-        files = self._files
+        files = self._address.files if self._portion is None else self._portion
         if self._address.form is Form.DUCKDB:
             connection.execute(f"ATTACH {text_literal(str(files[0]))} AS {DATABASE} (READ_ONLY)")
             table = ".".join(quoted(part) for part in [DATABASE, *self._address.table.split(".")])

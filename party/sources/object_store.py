@@ -5,7 +5,6 @@ Arrow has the client built in. DuckDB's own is an extension that is downloaded, 
 
 from __future__ import annotations
 
-import copy
 import fnmatch
 import os
 import re
@@ -13,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, partial
 from pathlib import PurePosixPath
-from typing import Any, Self
+from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -90,7 +89,6 @@ class ObjectStore(EmbeddedStore):
         self._system = _system(address)
         with self._told():
             self._paths = self._found()
-        self._pieces: Sequence[pyarrow.dataset.ParquetFileFragment] | None = None
 
     def _found(self) -> list[str]:
         """The objects as they are now, in order of their names."""
@@ -151,17 +149,9 @@ class ObjectStore(EmbeddedStore):
                 ]
             )
 
-    def parts(self) -> int:
-        return len(self._portions)
-
-    def part(self, number: int) -> Self:
-        one = copy.copy(self)
-        one._pieces = self._portions[number]
-        return one
-
     def _look_at(self, connection: duckdb.DuckDBPyConnection) -> None:
         whole = self._whole
-        pieces = self._fragments if self._pieces is None else self._pieces
+        pieces = self._fragments if self._portion is None else self._portion
         rows = pyarrow.dataset.FileSystemDataset(pieces, whole.schema, whole.format, self._system)
         connection.register(VIEW, rows)
 
@@ -200,7 +190,7 @@ def _system(address: Address) -> fs.S3FileSystem:
 
 
 def _within(path: str, folder: str) -> bool:
-    """Whether an object is a whole file in a folder, at any depth: names with a dot or stroke in front are left out."""
+    """Whether an object is a whole file in a folder, at any depth; not if a name begins with a dot or underscore."""
     inside = PurePosixPath(path).relative_to(folder)
     return form_of(path) is not None and not any(step.startswith((".", "_")) for step in inside.parts)
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from docs.gallery import NOTEBOOKS
 from tests.harness.places import ROOT
-
-NOTEBOOKS = sorted((ROOT / "docs" / "gallery").glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("file", NOTEBOOKS, ids=lambda file: file.stem)

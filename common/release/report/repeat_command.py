@@ -18,7 +18,7 @@ def decimal(text: str) -> str:
 
 
 def run_request(release: Release) -> dict[str, Any] | None:
-    """A run request as operators submit it; None for a release of one owner alone."""
+    """A run request as operators submit it; None for a release of a single owner."""
     run = release.run
     if run["secure_sum"] is None:
         return None

@@ -43,7 +43,7 @@ class Independent(Algorithm[Settings]):
         PrivBayes().check(chosen.privbayes or {}, schema)
 
     async def run(self, session: Session, share: Share, chosen: Settings) -> Mixture:
-        """Learn one model at each party, or the one of an owner alone; each pays the share."""
+        """Learn one model at each party, or the one of a single owner; each pays the share."""
         settings = chosen.privbayes or {}
         if len(session.party_rows) == 1:
             models = [await PrivBayes().learn(session, share, settings)]

@@ -7,7 +7,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from pathlib import Path
 
@@ -121,38 +121,39 @@ def test_workers_that_lack_a_package_are_refused_by_its_name(
     assert f"Install {missing}" in found.value.remedy
 
 
-@pytest.mark.long
-def test_workers_without_python_are_refused_with_what_to_set(tmp_path: Path) -> None:
-    address = written(tmp_path / "rows")
-    nothing = {"PYSPARK_PYTHON": str(tmp_path / "nothing")}
-    with harness.spark("local[2]", environment=nothing), pytest.raises(PrivityError) as found:
-        opened(address)
-    assert found.value.kind is Catalogue.SOURCE_REFUSED
-    assert found.value.message.endswith("its workers find no Python")
-    assert "PYSPARK_PYTHON" in found.value.remedy
+def no_python(folder: Path) -> str:
+    return str(folder / "nothing")
 
 
-@pytest.mark.long
-def test_workers_with_another_python_are_refused_with_what_to_set(tmp_path: Path) -> None:
-    python = harness.other_python(tmp_path / "python", "numpy", "pyarrow")
-    address = written(tmp_path / "rows")
-    with harness.spark("local[2]", environment={"PYSPARK_PYTHON": python}), pytest.raises(PrivityError) as found:
-        opened(address)
-    assert found.value.kind is Catalogue.SOURCE_REFUSED
-    assert found.value.message.endswith("its workers have another version of Python")
-    assert "minor version" in found.value.remedy
-
-
-@pytest.mark.long
-def test_workers_whose_python_does_not_start_are_refused_with_what_to_set(tmp_path: Path) -> None:
-    python = tmp_path / "python"
+def python_that_does_not_start(folder: Path) -> str:
+    python = folder / "python"
     python.write_text("#!/bin/sh\nexit 3\n")
     python.chmod(0o755)
+    return str(python)
+
+
+def another_python(folder: Path) -> str:
+    return harness.other_python(folder / "python", "numpy", "pyarrow")
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("python", "said"),
+    [
+        (no_python, "its workers find no Python"),
+        (python_that_does_not_start, "the Python of its workers does not start"),
+        (another_python, "its workers have another version of Python"),
+    ],
+)
+def test_workers_whose_python_does_not_do_are_refused_with_what_to_set(
+    python: Callable[[Path], str], said: str, tmp_path: Path
+) -> None:
     address = written(tmp_path / "rows")
-    with harness.spark("local[2]", environment={"PYSPARK_PYTHON": str(python)}), pytest.raises(PrivityError) as found:
+    workers = {"PYSPARK_PYTHON": python(tmp_path)}
+    with harness.spark("local[2]", environment=workers), pytest.raises(PrivityError) as found:
         opened(address)
     assert found.value.kind is Catalogue.SOURCE_REFUSED
-    assert found.value.message.endswith("the Python of its workers does not start")
+    assert found.value.message.endswith(said)
     assert "PYSPARK_PYTHON" in found.value.remedy
 
 
