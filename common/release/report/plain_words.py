@@ -154,7 +154,7 @@ def what_not_to_use_it_for(release: Release, quality: Quality) -> list[str]:
     if quality.group is not None:
         found.append(
             f"Groups of fewer than about {count(max(quality.group, 10))} rows: noise alone moves a count by up to"
-            f" {count(quality.group)} rows in most cases, even in the marginals with the least noise."
+            f" {count(quality.group)} rows in most cases, and by more in marginals with more noise."
         )
     if any(one.edges and one.histogram is None for one in release.schema.attributes):
         found.append("Anything finer than the bins of a number: within a bin, values are drawn at random.")
@@ -174,13 +174,16 @@ def what_not_to_use_it_for(release: Release, quality: Quality) -> list[str]:
             f"Dependences of {counted(unknown, 'pair')} of attributes that were not measured together: the rows show"
             " what the model assumes."
         )
+    hidden = quality.pairs.of(Standing.HIDDEN)
+    if hidden and not every:
+        found.append(f"Dependences of {counted(hidden, 'pair')} whose noisy marginals are too noisy to tell of any.")
     if changed:
         found.append(f"Dependences of {counted(changed, 'pair')} that changed by more than 0.1 in Cramer's V.")
     if far:
         found.append(f"Shares of {counted(far, 'attribute')} that may be more than 5 percentage points off.")
     found.append(
-        "Standard errors and tests as if the rows were real: they leave out the noise. What data owners confirm on real"
-        " rows and publish is a release of its own."
+        "Standard errors and tests as if the rows were real: they leave out the noise. If owners check a result on"
+        " the real rows and publish it, that costs privacy again."
     )
     return found
 

@@ -19,7 +19,7 @@ CLOSE, NEAR = 0.01, 0.05
 """Up to which a share may be off to count as close, and as near."""
 
 CHANGED = 0.1
-"""Difference of Cramer's V from which on a dependence counts as changed."""
+"""Difference of Cramer's V from which on a dependence counts as changed, and could not have been overlooked."""
 
 
 class Standing(StrEnum):
@@ -33,11 +33,12 @@ class Standing(StrEnum):
     KEPT = "dependence kept"
     INDEPENDENT = "no dependence found"
     DIFFERENT = "dependence changed"
+    HIDDEN = "too noisy to tell"
     UNMEASURED = "not measured together"
 
 
 OF_ATTRIBUTES = (Standing.CLOSE, Standing.NEAR, Standing.FAR, Standing.UNKNOWN)
-OF_PAIRS = (Standing.KEPT, Standing.INDEPENDENT, Standing.DIFFERENT, Standing.UNMEASURED)
+OF_PAIRS = (Standing.KEPT, Standing.INDEPENDENT, Standing.DIFFERENT, Standing.HIDDEN, Standing.UNMEASURED)
 
 
 @dataclass(frozen=True)
@@ -101,8 +102,9 @@ def standing(pair: Pair) -> Standing:
     if pair.measured is None:
         return Standing.UNMEASURED
     if not pair.measured.told:
-        invented = pair.synthetic.v > pair.measured.noise + CHANGED
-        return Standing.DIFFERENT if invented else Standing.INDEPENDENT
+        if pair.synthetic.v > pair.measured.noise + CHANGED:
+            return Standing.DIFFERENT
+        return Standing.INDEPENDENT if pair.measured.noise <= CHANGED else Standing.HIDDEN
     changed = abs(pair.measured.v - pair.synthetic.v) > CHANGED
     return Standing.DIFFERENT if changed else Standing.KEPT
 

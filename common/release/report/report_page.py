@@ -177,7 +177,7 @@ def _together(whole: Overview) -> list[tuple[str, dict[Standing, list[str]]]]:
 def _by_first(listed: Sequence[Pair], names: Sequence[str]) -> list[tuple[Standing, int, list[tuple[str, list[str]]]]]:
     """The pairs without a dependence to study, by how they stand: of each attribute those after it in the schema."""
     found = []
-    for stands in (Standing.INDEPENDENT, Standing.UNMEASURED):
+    for stands in (Standing.INDEPENDENT, Standing.HIDDEN, Standing.UNMEASURED):
         by_first: dict[str, list[str]] = {}
         for pair in listed:
             if standing(pair) is stands:

@@ -22,9 +22,12 @@ ATTRIBUTES, PAIRS, MEASURED, GUARANTEE = "attributes", "pairs", "measured", "gua
 NAMED = 40
 """Tables that a warning lists; more are counted."""
 
+LARGE = 10
+"""Rows of an average cell from which on they are told without decimals."""
+
 NOT_PROTECTED = (
     "How many rows each party has, that it takes part, and which attributes and categories were declared.",
-    "That every real row fits the schema and its rules. A run starts only if it does, so each release tells that.",
+    "That every real row fits the schema and its rules. A run starts only if each does, so every release tells that.",
     "What is true of people in general. If the table shows that smokers fall ill more often, it shows it of every"
     " smoker, whether or not that person's row was used.",
     "Rows that are linked to each other beyond what was declared: relatives, or one person under two names.",
@@ -128,9 +131,8 @@ def _tables_below_noise_floor(
         average = table.rows / table.counts.size
         if width > average:
             named = " x ".join(names[a] for a in table.attributes)
-            below_noise_floor.append(
-                f"{named} ({phase}): cells of {average:.3g} rows on average, each ± {count(width)}"
-            )
+            rows = count(round(average)) if average >= LARGE else f"{average:.2g}"
+            below_noise_floor.append(f"{named} ({phase}): cells of {rows} rows on average, each ± {count(width)}")
     if not below_noise_floor:
         return None
     text = (

@@ -328,7 +328,7 @@ def test_epsilon_is_rounded_up_for_people_and_exact_for_experts(tmp_path):
 
 def test_pairs_without_a_dependence_are_named(tmp_path):
     page = page_of(tmp_path, "dp-subn", epsilon="0.5")
-    kinds = "No dependence found|Not measured together"
+    kinds = "No dependence found|Too noisy to tell|Not measured together"
     named = re.findall(rf"<summary>({kinds}): (\d+) pairs?</summary>(.*?)</details>", page, re.DOTALL)
     assert named
     for _, number, listed in named:
