@@ -25,7 +25,7 @@ class Hold(Enum):
     """Where the rows are while the node works.
 
     AUTO: files in memory if they fit, else they are read anew for each question; servers count for themselves, and
-    coded rows are loaded for the time of a run whose questions come again and again, if they fit.
+    coded rows are loaded for the time of a run whose questions come again and again, into a file if they do not fit.
     MEMORY: coded, in memory; refused if they do not fit. CACHE: coded, in a file of the state folder.
     STORE: nothing is held.
     """
