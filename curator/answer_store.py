@@ -33,7 +33,7 @@ class Answers:
 
     Args:
         ask: sends a step to a party and waits for the reply: (party, step, phase).
-        place: awaited when an answer is kept, before anything is made of it.
+        place: awaited before anything is made of an answer.
     """
 
     def __init__(self, journal: Journal, ask: Ask, meter: Meter, place: Place = no_wait) -> None:
@@ -58,10 +58,10 @@ class Answers:
                 )
             # Not in a thread: whoever is cancelled in between would have heard an answer and not kept it.
             stored = self.journal.record(key, content, encode_reply(step.run, step.key, reply))
-            await self._place()
+        self._meter.answered()
+        await self._place()
         _, _, answer = decode_reply(stored)
         assert isinstance(answer, kind)
-        self._meter.answered()
         return answer
 
     def drop_block(self, run: str, attempt: Attempt, block: int) -> None:

@@ -119,6 +119,21 @@ def test_a_run_that_waits_for_its_owner_lets_others_by_and_takes_the_next_place(
     asyncio.run(scenario())
 
 
+def test_an_answer_that_comes_while_an_owner_is_awaited_is_counted(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = make_consortium(2, rows=20, policies=ASKS)
+        async with NetworkConsortium(tmp_path, consortium, dialling=False) as network:
+            runs = network.server.runs
+            run = runs.get(runs.submit("autumn", request(), "autumn"))
+            network.start_agent("party-2")
+            await until(lambda: run.state == WAITING)
+            network.start_agent("party-1")
+            await until(lambda: run.progress.done == 1)
+            assert run.state == WAITING
+
+    asyncio.run(scenario())
+
+
 def test_not_more_runs_wait_than_parties_keep_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("privity.curator.run_queue.MOST_WAITING", 2)
 
