@@ -201,7 +201,7 @@ def test_evaluations_and_drafts_are_for_their_owner_only(tmp_path: Path, umask: 
             "--secure-sum", "masks", "--out", tmp_path / "release", "--evaluate", tmp_path / "judged" / "simulated",
         )  # fmt: skip
         done(
-            "evaluate", "--real", table, "--release", tmp_path / "release", "--attacks", "5",
+            "evaluate", "--real", table, "--release", tmp_path / "release", "--quick",
             "--json", tmp_path / "judged" / "one.json", "--html", tmp_path / "judged" / "one.html",
         )  # fmt: skip
         done("schema", "draft", table, "--out", tmp_path / "judged" / "drafted.json")
