@@ -13,6 +13,9 @@ from privity.common.release.report.structure_drawing import Label, shortened
 LONGEST = 17
 """Letters of a name beside the heat map."""
 
+LETTER = 8
+"""Pixels of a letter, the widest aside."""
+
 
 @dataclass(frozen=True)
 class HeatMap:
@@ -42,7 +45,7 @@ class HeatMap:
 def heat_map(pairs: Sequence[Pair], names: Sequence[str]) -> HeatMap:
     """Squares whose area is Cramer's V: a full one is 1."""
     side = max(15, min(34, 900 // max(1, len(names))))
-    margin = 132
+    margin = 12 + LETTER * max((len(shortened(name, LONGEST)) for name in names), default=0)
     whole, derived, synthetic, faint, crosses = "", "", "", "", ""
     for pair in pairs:
         if pair.synthetic.v >= 0.005:

@@ -12,7 +12,7 @@ from privity.common.release.release_contents import Release
 from privity.common.release.report.best_marginals import BestMargins
 from privity.common.release.report.distributions import Distribution, distributions
 from privity.common.release.report.pair_strengths import Pair, pairs
-from privity.common.release.report.quality import Quality, quality
+from privity.common.release.report.quality import Quality, Standing, quality, standing
 from privity.common.release.report.warnings import Warned, warnings
 
 WORTH = 0.005
@@ -74,4 +74,5 @@ def overview(release: Release, table: CodedTable) -> Overview:
 
 
 def _worth_showing(pair: Pair) -> bool:
-    return (pair.measured is not None and pair.measured.told) or pair.synthetic.v >= WORTH
+    told = pair.measured is not None and pair.measured.told
+    return told or (pair.synthetic.v >= WORTH and standing(pair) is not Standing.HIDDEN)
