@@ -44,8 +44,8 @@ class Catalogue(Enum):
     SOURCE_CHANGED = ErrorKind(
         "source-changed",
         "FAILED_PRECONDITION",
-        "the rows at {source} are not those of the beginning",
-        "What was begun about the former rows cannot go on. Start the node again for new runs.",
+        "the rows at {source} have changed since the run began",
+        "A run that began with the earlier rows cannot continue. Restart the node for new runs.",
     )
     REFUSED_BY_POLICY = ErrorKind(
         "refused-by-policy",
@@ -81,13 +81,13 @@ class Catalogue(Enum):
         "no-room",
         "RESOURCE_EXHAUSTED",
         "no room on the disk of {file}",
-        "Make room there: what was begun goes on by itself.",
+        "Make room there. What was interrupted then continues by itself.",
     )
     STEP_CHANGED = ErrorKind(
         "step-changed",
         "FAILED_PRECONDITION",
         "step {step} was answered before with other content",
-        "A step never changes; start a new run.",
+        "The content of a step may not change. Start a new run.",
     )
     STEP_ANSWERED = ErrorKind(
         "step-answered",
@@ -127,13 +127,13 @@ class Catalogue(Enum):
     MALFORMED = ErrorKind(
         "malformed-message",
         "INVALID_ARGUMENT",
-        "{sender} sent what is no message of this protocol",
+        "{sender} sent something that is not a message of this protocol",
         "Run the same version of Privity on both sides.",
     )
     TOO_LARGE = ErrorKind(
         "message-too-large",
         "RESOURCE_EXHAUSTED",
-        "{sender} sent a message of more than {limit} bytes, which is more than any that is awaited from it",
+        "{sender} sent a message of more than {limit} bytes; no expected message is that long",
         "Run the same version of Privity on both sides; a large model needs coarser bins or fewer attributes.",
     )
     OVERTAKEN = ErrorKind(
@@ -146,13 +146,13 @@ class Catalogue(Enum):
     QUEUE_FULL = ErrorKind(
         "queue-full",
         "RESOURCE_EXHAUSTED",
-        "{limit} runs of the operator {submitter} have not ended for good, and no more may be there",
+        "{limit} runs of the operator {submitter} are unfinished, which is the most allowed",
         "Wait until one of them has ended, or discard one: privity run list, privity run stop RUN --discard.",
     )
     TOO_MANY_RUNS = ErrorKind(
         "too-many-runs",
         "RESOURCE_EXHAUSTED",
-        "the operator {submitter} submitted {limit} runs within a day, and no more may be",
+        "the operator {submitter} submitted {limit} runs within a day, which is the most allowed",
         "Submit it tomorrow, or resume a run that was stopped: privity run list, privity run resume RUN.",
     )
     RUN_OF_ANOTHER = ErrorKind(
@@ -166,8 +166,8 @@ class Catalogue(Enum):
     RUN_EXPIRED = ErrorKind(
         "run-expired",
         "DEADLINE_EXCEEDED",
-        "nothing moved for {days} days, in which the run waited for {awaited}",
-        "Submit it anew; what was charged stays charged.",
+        "there was no progress for {days} days; the run waited for {awaited}",
+        "Submit it again. What was charged stays charged.",
     )
     NO_PROGRESS = ErrorKind(
         "no-progress",

@@ -93,7 +93,7 @@ def accept(config: CuratorConfig, file: Path, schema: Path | None = None) -> tup
         raise PrivityError(
             Catalogue.BAD_OPTION, option="schema",
             reason=f"{file} is over another schema than {given}: SHA-256 {manifest.schema_digest}, not {digest}",
-            hint="Get that schema from the organiser, and name it: --schema FILE.",
+            hint="Get that schema from the organiser and give it: --schema FILE.",
         )  # fmt: skip
     own = manifest.certificate_of("curator", CURATOR)
     if own is None or fitting_key(own, config.key) is None:

@@ -77,8 +77,8 @@ class RunRequest:
         if schema.digest != manifest.schema_digest:
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="schema",
-                reason="the curator has another one than the manifest of this run names",
-                hint="Submit the run anew. If that is refused, too, the curator lacks the schema of its newest"
+                reason="the curator's differs from the one that the manifest of this run names",
+                hint="Submit the run again. If that is refused too, the curator lacks the schema of its newest"
                 " manifest: privity curator accept MANIFEST --schema FILE.",
             )  # fmt: skip
         unknown = [name for name in self.attributes or () if name not in schema.names]

@@ -306,7 +306,7 @@ class Ledger(LedgerSums):
             self._db.execute(f"UPDATE lines SET answer = ? {where} AND answer IS NULL", (answer, *key))
             row = self._db.execute(f"SELECT answer FROM lines {where}", key).fetchone()
         if row is None:
-            raise PrivityError(Catalogue.STEP_REFUSED, step=charge.step, reason="the ledger holds no charge for it")
+            raise PrivityError(Catalogue.STEP_REFUSED, step=charge.step, reason="the ledger has no charge for it")
         if row[0] != answer:
             raise PrivityError(Catalogue.STEP_ANSWERED, step=charge.step, run=charge.run)
 

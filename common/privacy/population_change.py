@@ -21,7 +21,9 @@ def change_population(book: Ledger, wanted: Population, now: Population, *, rais
     larger = wanted.total_epsilon > now.total_epsilon or wanted.total_delta > now.total_delta
     if larger and not raise_total:
         reason = f"a larger total weakens what these people were promised: {in_words(now)}"
-        raise PrivityError(Catalogue.BAD_OPTION, option="raise", reason=reason, hint="If it is meant, add --raise.")
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="raise", reason=reason, hint="If that is intended, add --raise."
+        )
     book.change(wanted, now)
 
 

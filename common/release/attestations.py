@@ -103,7 +103,7 @@ def read_attestations(folder: Path) -> dict[str, Any] | None:
     document: dict[str, Any] = parse_json(data, str(path))
     require(document, "attestations", str(path))
     if attestations_text(document).encode() != data:
-        raise PrivityError(Catalogue.TAMPERED, what=path, reason="it is not as Privity writes it")
+        raise PrivityError(Catalogue.TAMPERED, what=path, reason="it is not in the form that Privity writes")
     return document
 
 

@@ -26,7 +26,7 @@ def check_rows_file(path: Path) -> None:
     """Refuse a file whose name says no form that is written."""
     if not path.name.endswith(SUFFIXES):
         raise PrivityError(
-            Catalogue.BAD_OPTION, option="out", reason=f"{path.name} is of no kind that is written",
+            Catalogue.BAD_OPTION, option="out", reason=f"{path.name} is of a type that cannot be written",
             hint=f"Let its name end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.",
         )  # fmt: skip
 

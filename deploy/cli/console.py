@@ -63,7 +63,7 @@ def _serve(make: Callable[[], LocalSite], folder: Path, port: int, open_it: bool
         site.serve(port, ready)
     except OSError as error:
         raise PrivityError(
-            Catalogue.BAD_OPTION, option="port", reason=f"{port} cannot be listened at: {error.strerror}",
+            Catalogue.BAD_OPTION, option="port", reason=f"{port} cannot be used: {error.strerror}",
             hint="Give another one, or leave it out.",
         ) from None  # fmt: skip
     finally:

@@ -124,7 +124,7 @@ def ledger(
         population, file = read_policy(settings).population.name, settings.ledger
     elif not population:
         raise PrivityError(
-            Catalogue.BAD_OPTION, option="population", reason="neither --config nor --population is given",
+            Catalogue.BAD_OPTION, option="population", reason="neither --config nor --population was given",
             hint="Give party.toml with --config, or the name of the people with --population.",
         )  # fmt: skip
     with contextlib.closing(open_ledger(population, file)) as book:

@@ -111,7 +111,7 @@ def _say_whole(*lines: str) -> None:
         # What is left in the buffer would be tried again at the end of the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), STANDARD_OUTPUT)
         raise PrivityError(
-            Catalogue.BAD_OPTION, option="run", reason="it was not read to its end, so it does not count as shown",
+            Catalogue.BAD_OPTION, option="run", reason="it was not read to the end, so it does not count as shown",
             hint="Show it again, and read all of it.",
         ) from None  # fmt: skip
 

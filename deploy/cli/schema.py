@@ -183,7 +183,7 @@ def discover(
         given = {"data": data, "schema": schema, "epsilon": epsilon, "population": population}
         if lacking := [f"--{name}" for name, value in given.items() if value is None]:
             raise PrivityError(
-                Catalogue.BAD_OPTION, option="release", reason=f"without a release, {', '.join(lacking)} is needed",
+                Catalogue.BAD_OPTION, option="release", reason=f"without a release, {', '.join(lacking)} must be given",
                 hint="Name the table, its schema, what it may cost and the population.",
             )  # fmt: skip
         assert data is not None

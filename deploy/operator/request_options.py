@@ -111,7 +111,7 @@ def run_request(asked: RunOptions, rows: int | None = None) -> dict[str, Any]:
     if asked.spec is not None:
         if asked != RunOptions(spec=asked.spec) or rows is not None:
             raise PrivityError(
-                Catalogue.BAD_OPTION, option="spec", reason="it comes with options that the file holds itself",
+                Catalogue.BAD_OPTION, option="spec", reason="options are given that the file already contains",
                 hint="Leave them out, or the file.",
             )  # fmt: skip
         return read_spec(asked.spec)

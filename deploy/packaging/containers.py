@@ -189,7 +189,7 @@ def engine() -> Iterator[DockerClient]:
             Catalogue.BAD_OPTION,
             option="container engine",
             reason=str(error),
-            hint="See what it has to say in its log.",
+            hint="See its log.",
         ) from None
     finally:
         client.close()

@@ -166,7 +166,7 @@ def _checked_url(url: str) -> SplitResult:
     if host and (parts.scheme == "https" or (parts.scheme == "http" and is_here(host))):
         return parts
     raise PrivityError(
-        Catalogue.BAD_OPTION, option="source", reason=f"{shorten(shown(url))} is no address of a release",
+        Catalogue.BAD_OPTION, option="source", reason=f"{shorten(shown(url))} is not the address of a release",
         hint="Give the URL of its folder or ZIP file, which begins with https://, or download it and give the path.",
     )  # fmt: skip
 

@@ -174,7 +174,7 @@ def _system(address: Address) -> fs.S3FileSystem:
         if found is None:
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="data", reason=f"{address.name}: its endpoint is no URL of a server",
-                hint="Write it as in https://objects.clinic.example:9000, into the address or AWS_ENDPOINT_URL.",
+                hint="Write it like https://objects.clinic.example:9000, into the address or AWS_ENDPOINT_URL.",
             )  # fmt: skip
         more = {"scheme": found[1] or SECURE, "endpoint_override": found[2]}
     if os.environ.get("AWS_CA_BUNDLE"):

@@ -49,7 +49,7 @@ class RowSettings:
         if self.person is None and rows_per_person > 1:
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="person",
-                reason=f"a person may have {rows_per_person} rows, and nothing says which rows are whose",
+                reason=f"a person may have {rows_per_person} rows, but no column says whose a row is",
                 hint="Name the column of the person's key, and in order the one that numbers each person's rows.",
             )  # fmt: skip
         slots = None

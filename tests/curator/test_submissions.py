@@ -201,7 +201,7 @@ def test_an_operator_has_so_many_runs_that_have_not_ended_and_takes_no_room_from
             for token in ("run-0", "run-1", "run-2"):
                 await asyncio.to_thread(own.submit, REQUEST, token, token)
             full = await said(own.submit, REQUEST, "run-3", "run-3")
-            assert "3 runs of the operator boss have not ended for good, and no more may be there" in full.message
+            assert "3 runs of the operator boss are unfinished, which is the most allowed" in full.message
             assert "privity run stop RUN --discard" in full.remedy
             assert len(runs._journal.keys("#token/")) == 3
             assert await asyncio.to_thread(own.submit, REQUEST, "run-2", "run-2") == "run-2", "it was there"
@@ -232,7 +232,7 @@ def test_an_operator_submits_so_many_runs_a_day_whatever_becomes_of_them(
                 await asyncio.to_thread(own.submit, REQUEST, token, token)
                 await asyncio.to_thread(own.stop, token, discard=True)
             many = await said(own.submit, REQUEST, "run-2", "run-2")
-            assert "the operator boss submitted 2 runs within a day, and no more may be" in many.message
+            assert "the operator boss submitted 2 runs within a day, which is the most allowed" in many.message
             assert "Submit it tomorrow" in many.remedy
             await asyncio.to_thread(other.submit, REQUEST, "run-2", "run-2")
             runs.get("run-0").submitted = (datetime.now(UTC) - timedelta(days=1)).isoformat(timespec="seconds")

@@ -191,7 +191,7 @@ def test_a_spoilt_reply_fails_the_step_that_it_answers_by_name(tmp_path: Path) -
             yield pb.Chunk(data=spoilt.SerializeToString())
 
         assert await party.code_of(one()) == "INVALID_ARGUMENT"
-        with pytest.raises(Exception, match="party-2 sent what is no message of this protocol"):
+        with pytest.raises(Exception, match="party-2 sent something that is not a message of this protocol"):
             await asyncio.wait_for(asking, 10)
 
     with_party_2(tmp_path, attack)

@@ -246,7 +246,7 @@ def test_a_charge_takes_one_answer_and_no_second_one(tmp_path):
 def test_an_answer_without_its_charge_is_refused(other):
     ledger = book()
     charge(ledger, "a", "1/4")
-    with pytest.raises(PrivityError, match="holds no charge") as caught:
+    with pytest.raises(PrivityError, match="has no charge") as caught:
         settle(ledger, "first", **other)
     assert caught.value.code == "step-refused"
 

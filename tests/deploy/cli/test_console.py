@@ -62,7 +62,7 @@ def test_a_port_that_is_taken_and_files_that_are_missing_are_named(place: Path) 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = here(place, f"privity {OPERATOR} --port {taken.getsockname()[1]}")
     assert done.returncode != Exit.DONE
-    assert "cannot be listened at" in done.stderr
+    assert "cannot be used" in done.stderr
     (place / "operator" / "tls.pem").unlink()
     missing = here(place, f"privity {OPERATOR}")
     assert missing.returncode != Exit.DONE

@@ -42,7 +42,7 @@ def test_an_algorithm_left_open_is_named_with_its_reason_before_anything_is_sent
     assert (request["algorithm"], request["automatic"]["rules"]) == ("aim", RULES)
     named = run_request(RunOptions(epsilon="1", algorithm="mst"))
     assert with_algorithm(named, schema, [10_000] * 3) is named
-    with pytest.raises(PrivityError, match="settings: they are of one algorithm"):
+    with pytest.raises(PrivityError, match="settings: they belong to one algorithm"):
         with_algorithm(run_request(RunOptions(epsilon="1", settings='{"theta": 2}')), schema, [10_000] * 3)
     with pytest.raises(PrivityError, match="inference: it is a setting of one algorithm"):
         run_request(RunOptions(epsilon="1", inference="pgm"))
@@ -77,7 +77,7 @@ def test_every_fault_at_once_with_its_line(tmp_path: Path) -> None:
 
 def test_options_beside_a_file_are_refused_and_so_is_nothing_at_all(tmp_path: Path) -> None:
     file = written(tmp_path, 'format_version = 1\nalgorithm = "dp-subn"\nepsilon = "1"\n')
-    with pytest.raises(PrivityError, match="comes with options"):
+    with pytest.raises(PrivityError, match="options are given that the file"):
         run_request(RunOptions(spec=file, epsilon="1"))
     with pytest.raises(PrivityError, match="epsilon: it is left out"):
         run_request(RunOptions())

@@ -304,12 +304,12 @@ def test_it_can_be_saved_and_nothing_is_overwritten(tmp_path: Path, release: Rel
     [
         (3, "source: int is neither a path nor a URL"),
         ("nowhere", "nowhere: no such file"),
-        ("http://example.org/release", "no address of a release"),
-        ("s3://bucket/release", "no address of a release"),
-        ("file:///etc", "no address of a release"),
-        ("https://", "no address of a release"),
+        ("http://example.org/release", "not the address of a release"),
+        ("s3://bucket/release", "not the address of a release"),
+        ("file:///etc", "not the address of a release"),
+        ("https://", "not the address of a release"),
         ("https://me:secret@example.org/release", "has a user or password in it"),
-        ("https://[", "no address of a release"),
+        ("https://[", "not the address of a release"),
     ],
 )
 def test_what_is_no_release_is_named(source: object, said: str) -> None:
@@ -388,7 +388,7 @@ def test_what_is_not_on_the_web_or_altered_there_is_named(
 def test_a_redirection_leads_nowhere_else() -> None:
     for url in served(Elsewhere):
         for path in ("away", "file"):
-            with pytest.raises(PrivityError, match=r"no address of a release|not allowed"):
+            with pytest.raises(PrivityError, match=r"not the address of a release|not allowed"):
                 Release(f"{url}/{path}")
 
 

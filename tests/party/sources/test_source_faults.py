@@ -449,5 +449,5 @@ def test_little_memory_is_enough_for_what_is_read_anew(tmp_path: Path) -> None:
     settings = load_config(tmp_path / "party.toml").rows
     (tmp_path / "rows.parquet").rename(tmp_path / "visits.parquet")
     assert settings.open(SCHEMA, 1).rows.count([(0,)]).tolist() == [20, 20]
-    with pytest.raises(PrivityError, match="nothing says which rows are whose"):
+    with pytest.raises(PrivityError, match="no column says whose a row is"):
         settings.open(SCHEMA, 2)

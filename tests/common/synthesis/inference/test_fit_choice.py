@@ -221,5 +221,5 @@ def test_a_file_of_a_run_holds_its_own_setting(tmp_path):
     file = tmp_path / "run.toml"
     file.write_text('format_version = 1\nalgorithm = "mst"\nepsilon = "1"\n[settings]\ninference = "pgm"\n')
     assert run_request(RunOptions(spec=file))["settings"] == {"inference": "pgm"}
-    with pytest.raises(PrivityError, match="options that the file holds itself"):
+    with pytest.raises(PrivityError, match="options are given that the file already contains"):
         run_request(RunOptions(spec=file, inference=PGM))
