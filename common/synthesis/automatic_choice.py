@@ -87,7 +87,7 @@ def check_automatic(settings: Mapping[str, Any]) -> None:
     """
     if settings:
         raise PrivityError(
-            Catalogue.BAD_OPTION, option="settings", reason=f"they belong to one algorithm, and the algorithm is {AUTO!r}",
+            Catalogue.BAD_OPTION, option="settings", reason=f"they belong to one algorithm, not to {AUTO!r}",
             hint="Name the algorithm, or leave the settings out.",
         )  # fmt: skip
 
