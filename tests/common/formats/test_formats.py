@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -6,8 +7,55 @@ from jsonschema import Draft202012Validator
 from privity.common import formats
 from privity.common.errors import PrivityError, ProblemsFound
 
+NAMES = sorted(path.name.removesuffix(".schema.json") for path in Path(formats.__file__).parent.glob("*.schema.json"))
+CONDITIONS = {"if", "then", "else", "allOf", "oneOf", "not"}
+"""Keywords below which a JSON Schema only repeats keys that are declared elsewhere."""
 
-@pytest.mark.parametrize("name", ["table_schema", "evaluation"])
+
+def undescribed(form, place=""):
+    """Every key that a JSON Schema declares without a description, as a path: ``properties/a/items/properties/b``."""
+    found = []
+    for word, inner in form.items():
+        named = word in ("properties", "$defs")
+        if word in CONDITIONS or not isinstance(inner, dict | list):
+            continue
+        entries = inner.items() if named else [("", inner)] if isinstance(inner, dict) else enumerate(inner)
+        for name, one in entries:
+            if isinstance(one, dict):
+                path = "/".join(str(part) for part in (place, word, name) if part != "")
+                if word == "properties" and not one.get("description", "").strip():
+                    found.append(path)
+                found += undescribed(one, path)
+    return found
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_key_has_a_description(name):
+    assert undescribed(formats.load(name)) == []
+
+
+def test_a_key_without_a_description_is_found():
+    bare, described = {"type": "string"}, {"type": "string", "description": "name of the run"}
+    form = {
+        "required": ["a"],
+        "properties": {
+            "a": {**described, "properties": {"b": bare}},
+            "c": {**described, "items": {"properties": {"d": bare}}},
+        },
+        "$defs": {"e": {"properties": {"f": {"type": "string", "description": " "}, "g": described}}},
+        "anyOf": [{"properties": {"h": bare}}, {"type": "null"}],
+        "if": {"properties": {"a": bare}},
+        "allOf": [{"then": {"properties": {"a": bare}}}],
+    }
+    assert undescribed(form) == [
+        "properties/a/properties/b",
+        "properties/c/items/properties/d",
+        "$defs/e/properties/f",
+        "anyOf/0/properties/h",
+    ]
+
+
+@pytest.mark.parametrize("name", NAMES)
 def test_committed_formats_are_valid_json_schemas(name):
     Draft202012Validator.check_schema(formats.load(name))
 
