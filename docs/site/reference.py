@@ -137,7 +137,7 @@ def rules(form: dict[str, Any]) -> str:
         return f"`{json.dumps(form['const'])}`"
     if "enum" in form:
         return "one of " + ", ".join(f"`{json.dumps(value)}`" for value in form["enum"])
-    kinds = form.get("type", [])
+    kinds = form.get("type", [either["type"] for key in ("anyOf", "oneOf") for either in form.get(key, [])])
     told = [" or ".join([kinds] if isinstance(kinds, str) else kinds)]
     told += [
         f"{text} {form[key]}"
@@ -154,13 +154,21 @@ def rules(form: dict[str, Any]) -> str:
     return ", ".join(text for text in told if text)
 
 
-def keys(form: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, bool, dict[str, Any]]]:
-    """Every key of a form as a path (``parties[].name``), whether it is required, and its own form."""
+def keys(form: dict[str, Any], whole: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, bool, dict[str, Any]]]:
+    """Every key of a form as a path (``parties[].name``), whether it is required, and its own form.
+
+    Args:
+        whole: the JSON Schema that the form is a part of; it has the definitions.
+    """
+    if form.get("$ref", "").startswith("#/$defs/"):
+        form = whole["$defs"][form["$ref"].rsplit("/", 1)[-1]]
+    for either in form.get("anyOf", []):
+        yield from keys(either, whole, prefix)
     for key, inner in form.get("properties", {}).items():
         yield prefix + key, key in form.get("required", []), inner
-        yield from keys(inner, f"{prefix}{key}.")
+        yield from keys(inner, whole, f"{prefix}{key}.")
         if isinstance(inner.get("items"), dict):
-            yield from keys(inner["items"], f"{prefix}{key}[].")
+            yield from keys(inner["items"], whole, f"{prefix}{key}[].")
 
 
 def form_pages() -> Iterator[Page]:
@@ -168,7 +176,7 @@ def form_pages() -> Iterator[Page]:
     index = [
         "# JSON Schemas of the files", "",
         "Every file that people write or a run releases has a JSON Schema (draft 2020-12), which Privity checks it"
-        " against. What the keys mean, with examples, stands in [Files](../formats.md).", "",
+        " against. [Files](../formats.md) has examples, and says more about the keys.", "",
         "| format | file |", "|---|---|",
     ]  # fmt: skip
     names = sorted(path.name.removesuffix(".schema.json") for path in FORMS.glob("*.schema.json"))
@@ -177,7 +185,7 @@ def form_pages() -> Iterator[Page]:
         index.append(f"| [`{name}`](forms/{name}.md) | {cell(form['title'])} |")
         lines = [f"# {name}", "", f"{form['title']}.", "", form.get("description", ""), ""]
         lines += ["| key | required | value | meaning |", "|---|---|---|---|"]
-        for key, required, inner in keys(form):
+        for key, required, inner in keys(form, form):
             needed = "yes" if required else ""
             lines.append(f"| `{key}` | {needed} | {cell(rules(inner))} | {cell(inner.get('description', ''))} |")
         text = json.dumps(form, indent=2, ensure_ascii=False)
