@@ -97,7 +97,7 @@ def caller(context: grpc.aio.ServicerContext, role: Role | None, manifest: Manif
     metrics.call_refused(why)
     if why is Unwelcome.OTHER_CERTIFICATE:
         # New connections are let in by the manifest alone: this one was there before the certificate was renewed.
-        _log.info("a call under the certificate of before a renewal", extra={"holder": holder})
+        _log.info("a call under the certificate from before a renewal", extra={"holder": holder})
     else:
         _log.warning("a call is refused", extra={"holder": holder, "reason": why.value})
     raise PrivityError(Catalogue.IDENTITY_UNKNOWN, identity=f"{found} {name}", reason=reason)

@@ -91,7 +91,7 @@ class Agent:
         if self._engine is not None:
             node.forget_keys(self._engine)
         elif node.config.manifest.exists() and not node.manifests.exists():
-            _log.warning("the manifest here is of an earlier version: waiting for one that was sealed anew")
+            _log.warning("the manifest here is of an earlier version: waiting for a newly sealed one")
 
     def _first_engine(self) -> PartyEngine | None:
         """The engine under the manifest that is here; None if the curator's newest one is waited for."""
@@ -152,7 +152,7 @@ class Agent:
             except StalledError:
                 # The channel would stay with its connection, on which nothing moves: a new one dials anew.
                 self._node.metrics.disconnected()
-                _log.warning("nothing moves on the connection to the curator: dialling anew")
+                _log.warning("the connection to the curator is silent: connecting again")
 
     async def _renewed(self, shown: bytes) -> bool:
         """Whether another certificate than the one shown is in use now: the one kept ready, if the curator knows it."""
@@ -201,13 +201,13 @@ class Agent:
             return self._engine
         self._other_schema = None
         if self._node.settle():
-            _log.info("the manifest lists the renewed certificate and keys: they are in use from now on")
+            _log.info("the manifest lists the renewed certificate and keys: they are used from now on")
         if self._engine is None:
             _log.info("the first manifest of the consortium", extra={"serial": manifests.current().serial})
             self._node.take_schema()
             self._engine = self._node.engine()
         elif self._node.take_schema():
-            _log.info("the rows go by the schema that the newest manifest names")
+            _log.info("the rows are now read by the schema that the newest manifest names")
             self._engine = self._node.engine()
         else:
             self._engine.adopt(manifests.current())
@@ -251,7 +251,7 @@ class Agent:
                 await self._exchange(link, idle)
                 self._failures = 0
             except NoStepError as error:
-                _log.error("no step of this protocol came from the curator", extra={"reason": error.code})
+                _log.error("the curator sent what is not a step of this protocol", extra={"reason": error.code})
                 await asyncio.sleep(RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)])
                 self._failures += 1
             except grpc.aio.AioRpcError as error:

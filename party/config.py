@@ -185,7 +185,7 @@ def ledger_named(config: PartyConfig, name: str) -> Ledger:
     ledger = open_ledger(name, path, node)
     former = config.state / LEDGER_FILE
     if former.resolve() != path.resolve() and whose(former) == name:
-        _log.info("the ledger that this node kept by itself is merged into the population's")
+        _log.info("the ledger of this node alone is merged into the ledger of the population")
         ledger.merge(former, node)
     return ledger
 
@@ -209,7 +209,7 @@ class Node:
             policy.check_manifest(self.manifests.current().parties_per_person, config.name)
         self.keys = self.files.load()
         config.state.mkdir(mode=0o700, parents=True, exist_ok=True)
-        _log.info("the rows are looked at")
+        _log.info("checking the rows")
         self._rows_per_person = policy.population.rows_per_person
         rows = self._open(schema)
         self._journal = journal = Journal(config.state / JOURNAL_FILE)
@@ -281,7 +281,7 @@ class Node:
             schema = self.schemas.named(manifest) or schema
             check_schema(schema, manifest)
             self._check_idle(manifest)
-            _log.info("the rows are looked at anew, by the schema that the newest manifest names")
+            _log.info("checking the rows against the schema that the newest manifest names")
             self._recoded = manifest.digest, self._opened_anew(schema)
 
     def _check_idle(self, manifest: Manifest) -> None:

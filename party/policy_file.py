@@ -133,7 +133,7 @@ class PolicyFile:
             self._policy = None
             self._error = PrivityError(Catalogue.FILE_UNREADABLE, file=self._path, reason=reason)
         if self._error is None:
-            _log.info("a changed policy is obeyed from now on")
+            _log.info("the changed policy applies from now on")
         elif was is None or (self._content, self._error.message) != (before, was.message):
             _say(self._error)
 

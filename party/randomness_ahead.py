@@ -58,5 +58,5 @@ class IdleTime:
             return self._prepare()
         except Exception as error:
             # Nothing depends on what is made ahead.
-            _log.error("idle time", extra={"error": type(error).__name__})
+            _log.error("randomness cannot be made ahead", extra={"error": type(error).__name__})
             return False

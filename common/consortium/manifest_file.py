@@ -110,5 +110,5 @@ class ManifestFile:
         if self._kept is not None and manifest.serial < self._kept[0].serial:
             raise PrivityError(Catalogue.TAMPERED, what=self.path, reason="it is older than the one before")
         if self._kept is not None and manifest.serial > self._kept[0].serial:
-            _log.info("a newer manifest takes the place of the one before", extra={"serial": manifest.serial})
+            _log.info("a newer manifest replaces the one before", extra={"serial": manifest.serial})
         return manifest, document

@@ -110,7 +110,7 @@ class Outbox:
     def _has_room(self, channel: str) -> bool:
         if self._journal.count(f"#unsent/{channel}/") < MOST_KEPT:
             return True
-        _log.error("so many notices wait that one more is not kept")
+        _log.error("too many notices wait: a new one was dropped")
         return False
 
     def told(self, prefix: str) -> int:
@@ -139,7 +139,7 @@ class Outbox:
         try:
             channel.send(self._node, sorted((each.notice for each in waiting), key=lambda notice: notice.at))
         except NotTakenError as error:
-            _log.warning("a notice is not taken: `privity party notices` or `privity curator notices` says why")
+            _log.warning("a notice was not delivered: `privity party notices` or `privity curator notices` says why")
             self._at_once[channel.name] = max(1, len(waiting) // 2)
             kept = (now - KEPT).isoformat(timespec="seconds")
             after = [

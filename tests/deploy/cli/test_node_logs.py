@@ -120,7 +120,7 @@ def test_a_run_and_its_logs(nodes: Nodes, tmp_path: Path) -> None:
         assert {key: logs["curator"][2][key] for key in ("state", "reason")} == {"state": "COMPLETED", "reason": "none"}
         (run,) = {line["run"] for lines in logs.values() for line in lines if "run" in line}
         for name in consortium.members:
-            assert [line["event"] for line in logs[name][:2]] == ["the rows are looked at", "connected to the curator"]
+            assert [line["event"] for line in logs[name][:2]] == ["checking the rows", "connected to the curator"]
             assert [line["step"] for line in logs[name] if "step" in line][:2] == ["enrol", "begin"]
         assert run.startswith("run-")
     else:
