@@ -24,7 +24,7 @@ for _name in ("benchmarks", "docs"):
     sys.modules[_name] = importlib.util.module_from_spec(_spec)
 
 # How long an example takes is a matter of the machine and of what else it does.
-EXAMPLES = {"quick": 10, "privity": 15, "thorough": 200}
+EXAMPLES = {"quick": 10, "privity": 10, "thorough": 200}
 """Of each property: in ``make check``, in ``make test``, in ``make test-long``."""
 
 for profile, examples in EXAMPLES.items():

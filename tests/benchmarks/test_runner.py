@@ -125,6 +125,7 @@ def test_a_quick_run_looks_at_the_first_rows_only(options: argparse.Namespace) -
     assert (options.out / "results.jsonl").read_text() == before
 
 
+@pytest.mark.long
 @pytest.mark.process
 @pytest.mark.usefixtures("importable_by_children")
 def test_points_are_measured_in_several_processes(tmp_path: Path) -> None:

@@ -33,7 +33,11 @@ def test_a_node_that_is_killed_at_a_write_changes_nothing(who: str, worlds: Worl
     assert found.killed == len(at) > 0
 
 
-@pytest.mark.parametrize("who", [(CURATOR,), (COMBINER,), EVERYBODY], ids=["curator", "combiner", "everybody"])
+@pytest.mark.parametrize(
+    "who",
+    [(CURATOR,), (COMBINER,), pytest.param(EVERYBODY, marks=pytest.mark.long)],
+    ids=["curator", "combiner", "everybody"],
+)
 def test_nodes_that_are_killed_at_each_of_their_writes_in_one_run(
     who: tuple[str, ...], worlds: Worlds, undisturbed: Undisturbed
 ) -> None:
@@ -47,6 +51,7 @@ def test_nodes_that_are_killed_at_each_of_their_writes_in_one_run(
         assert outcome.lives[name] > 10
 
 
+@pytest.mark.long
 def test_steps_in_rho_are_charged_once_whatever_dies_and_come_to_what_their_sum_does(
     worlds: Worlds, undisturbed: Undisturbed
 ) -> None:

@@ -9,11 +9,11 @@ from tests.crash.conftest import Undisturbed
 from tests.crash.matrix import Worlds, kill_at, kills, points
 from tests.crash.node import CURATOR
 from tests.crash.runs import BUSY, COMBINER, PAIR
-from tests.crash.world import again_and_again
+from tests.crash.switch import Kill
 
 pytestmark = pytest.mark.process
 
-EVERY = 35
+EVERY = 71
 """In ``make test`` every so many kill points; all of them in test_long.py. Odd, as before follows after."""
 
 
@@ -29,15 +29,16 @@ def test_a_node_that_is_killed_while_two_runs_are_at_work_changes_neither(
     assert found.killed > len(at) / 2
 
 
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.long)])
 def test_runs_in_every_state_outlive_a_curator_that_is_killed_at_each_of_its_writes(
-    worlds: Worlds, undisturbed: Undisturbed
+    every: int, worlds: Worlds, undisturbed: Undisturbed
 ) -> None:
     """One waits for approval, one is stopped and resumed, two are discarded; all who are to be told of it are.
 
-    Parties, and everybody: tests/crash/test_long.py.
+    In ``make test`` every life ends at its fourth write. Parties, and everybody: tests/crash/test_long.py.
     """
     template, reference = undisturbed(BUSY)
-    outcome = worlds.run(template, seed=None, kills={CURATOR: again_and_again})
+    outcome = worlds.run(template, seed=None, kills={CURATOR: lambda _life: Kill("changed", every)})
     print(f"\nkilled {kills(outcome)} times during four runs")
     assert not problems(outcome, reference, same_noise=False)
-    assert outcome.lives[CURATOR] > 40
+    assert outcome.lives[CURATOR] > 40 / every

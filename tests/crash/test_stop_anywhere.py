@@ -48,11 +48,14 @@ async def once(folder: Path, stop_after: int | None) -> tuple[bytes, list, int]:
         return tables.read_bytes(), charges, written
 
 
-def test_a_stop_at_every_write_of_a_run_changes_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.long)])
+def test_a_stop_at_every_write_of_a_run_changes_nothing(tmp_path: Path, every: int) -> None:
+    """In ``make test`` at every fourth."""
+
     async def scenario() -> None:
         tables, charges, written = await once(tmp_path / "whole", None)
         assert written > 12
-        for after in range(1, written + 1):
+        for after in range(1, written + 1, every):
             stopped_tables, stopped_charges, _ = await once(tmp_path / str(after), after)
             assert stopped_tables == tables, after
             assert stopped_charges == charges, after

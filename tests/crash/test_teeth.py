@@ -9,24 +9,28 @@ from tests.crash.conftest import Undisturbed
 from tests.crash.matrix import AT_ONCE, Worlds, kill_at, points
 from tests.crash.node import CURATOR
 from tests.crash.runs import COMBINER, SMALL
+from tests.harness.long import long_but
 
 pytestmark = pytest.mark.process
 
 AROUND_THE_ANSWER = ("/plan", "ledger", "/vector/", "/round/", "/contribute/")
 
 
+BROKEN = [
+    ("party-forgets", COMBINER, AROUND_THE_ANSWER, {"two noises"}, None),
+    ("charged-at-the-end", COMBINER, AROUND_THE_ANSWER, {"other charges"}, None),
+    ("charged-again", COMBINER, AROUND_THE_ANSWER, {"other charges"}, None),
+    ("party-seals-anew", CURATOR, ("/answer/seal/",), {"two replies"}, None),
+    ("curator-forgets", CURATOR, ("rename",), {"repeated", "not completed"}, None),
+    ("party-keeps-reservations", COMBINER, ("#closed/",), {"reservation", "other charges"}, None),
+    ("curator-draws-anew", CURATOR, ("/opened/",), {"another release"}, 1),
+    ("curator-asks-once", CURATOR, ("#ended/",), {"signatures"}, None),
+]
+SHORT = {"charged-again", "party-seals-anew", "curator-forgets"}
+
+
 @pytest.mark.parametrize(
-    ("variant", "who", "at", "kinds", "seed"),
-    [
-        ("party-forgets", COMBINER, AROUND_THE_ANSWER, {"two noises"}, None),
-        ("charged-at-the-end", COMBINER, AROUND_THE_ANSWER, {"other charges"}, None),
-        ("charged-again", COMBINER, AROUND_THE_ANSWER, {"other charges"}, None),
-        ("party-seals-anew", CURATOR, ("/answer/seal/",), {"two replies"}, None),
-        ("curator-forgets", CURATOR, ("rename",), {"repeated", "not completed"}, None),
-        ("party-keeps-reservations", COMBINER, ("#closed/",), {"reservation", "other charges"}, None),
-        ("curator-draws-anew", CURATOR, ("/opened/",), {"another release"}, 1),
-        ("curator-asks-once", CURATOR, ("#ended/",), {"signatures"}, None),
-    ],
+    ("variant", "who", "at", "kinds", "seed"), long_but([node for node in BROKEN if node[0] in SHORT], BROKEN)
 )
 def test_a_broken_node_is_found(
     variant: str,

@@ -80,6 +80,7 @@ async def drive(network: NetworkConsortium, tokens: Iterable[int]) -> None:
         assert await end_of(runs, name) == (COMPLETED, "")
 
 
+@pytest.mark.long
 def test_of_runs_that_have_ended_only_marks_are_there_and_nothing_is_open(tmp_path: Path) -> None:
     consortium = make_consortium(3, rows=20, folder=tmp_path)
 
@@ -131,6 +132,7 @@ def add_ended_runs(consortium: TestConsortium, number: int) -> None:
             party.ledger.charge(Charge(f"old-{place}", "round/a", PureDP(NOTHING, RELATION)), FREE, "party")
 
 
+@pytest.mark.long
 def test_a_run_costs_a_party_no_more_after_many_others(tmp_path: Path) -> None:
     consortium = make_consortium(3, rows=20, folder=tmp_path)
 

@@ -152,7 +152,7 @@ def test_runs_that_are_discarded_end_so_and_nothing_of_them_is_kept(tmp_path: Pa
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("restarted", [False, True])
+@pytest.mark.parametrize("restarted", [pytest.param(False, marks=pytest.mark.long), True])
 def test_stopped_runs_are_resumed_where_they_were(tmp_path: Path, restarted: bool) -> None:
     async def scenario() -> None:
         consortium = consortium_for_runs(folder=tmp_path)

@@ -178,7 +178,7 @@ def test_operator_and_owner_read_the_same_words_and_they_outlive_the_curator(tmp
     asyncio.run(scenario())
 
 
-@pytest.mark.parametrize("away", [False, True])
+@pytest.mark.parametrize("away", [pytest.param(False, marks=pytest.mark.long), True])
 @pytest.mark.parametrize("end", [STOPPED, DISCARDED, EXPIRED])
 def test_a_run_that_goes_on_no_more_waits_at_no_party(tmp_path: Path, end: str, away: bool) -> None:
     """Parties that are away are told at their next connection, also by a curator that started again meanwhile."""

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from privity.curator.run_queue import Runs
-from tests.harness.message_faults import HUNG, ONCE, Away, CutAfter, Once, Reordered, Replayed
+from tests.harness.long import long_but, thinned
+from tests.harness.message_faults import HUNG, ONCE, Away, CutAfter, Dropped, Duplicated, Once, Reordered, Replayed
 from tests.harness.middleman import Fault, Kind, Message, Middleman
 from tests.harness.network import NetworkConsortium
 from tests.harness.repeated_run import DRAWS, MASKS, PAILLIER, RUN, Outcome, RepeatedRun
@@ -57,15 +58,18 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Out
     return found
 
 
+SHORT = [("draws", Dropped), ("draws", Duplicated), ("draws", Reordered), ("paillier", CutAfter)]
+OTHERS = [
+    *(("draws", fault) for fault in ONCE if ("draws", fault) not in SHORT),
+    ("pair", CutAfter),
+    ("pair", Reordered),
+    ("paillier", Reordered),
+]
+
+
 @pytest.mark.parametrize(
     ("name", "fault"),
-    [
-        *(("draws", fault) for fault in ONCE),
-        ("pair", CutAfter),
-        ("pair", Reordered),
-        ("paillier", CutAfter),
-        ("paillier", Reordered),
-    ],
+    long_but(SHORT, [*SHORT, *OTHERS]),
     ids=lambda value: value if isinstance(value, str) else value.name,
 )
 def test_every_message_of_a_run_meets_the_fault(tmp_path: Path, undisturbed, name: str, fault: type[Once]) -> None:
@@ -98,7 +102,7 @@ def test_every_fault_at_every_message(
     each_alone(name, tmp_path, undisturbed, fault)
 
 
-@pytest.mark.parametrize("fault", HUNG, ids=lambda fault: fault.name)
+@pytest.mark.parametrize("fault", thinned(HUNG, 2), ids=lambda fault: fault.name)
 def test_a_call_that_never_ends_is_given_up(
     tmp_path: Path, undisturbed, monkeypatch: pytest.MonkeyPatch, fault: type[Once]
 ) -> None:
@@ -113,11 +117,12 @@ def test_a_call_that_never_ends_is_given_up(
     assert at_work.met == chosen
 
 
-def test_messages_of_before_and_of_another_run_change_nothing(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["one-way", pytest.param("draws", marks=pytest.mark.long)])
+def test_messages_of_before_and_of_another_run_change_nothing(tmp_path: Path, name: str) -> None:
     """All earlier steps and replies come again after each message, through two runs."""
     runs = ("run-0", RUN)
-    expected = asyncio.run(RUNS["draws"].outcome(tmp_path / "expected", runs=runs))
-    outcome, middleman = passed("draws", tmp_path / "replayed", Replayed(), runs=runs)
+    expected = asyncio.run(RUNS[name].outcome(tmp_path / "expected", runs=runs))
+    outcome, middleman = passed(name, tmp_path / "replayed", Replayed(), runs=runs)
     assert outcome == expected
     assert {message.run for message in middleman.seen} == set(runs)
 

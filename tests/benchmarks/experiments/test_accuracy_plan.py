@@ -57,6 +57,7 @@ def test_fits_are_kept_and_read_back(tmp_path: Path) -> None:
     assert len((tmp_path / "fits.jsonl").read_text().splitlines()) == 1
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 @pytest.mark.usefixtures("importable_by_children")
 def test_a_forecast_stands_beside_what_is_measured(tmp_path: Path) -> None:

@@ -94,6 +94,7 @@ def test_the_noise_has_the_stated_scale(binary, name, scale):
     assert np.mean(errors) == pytest.approx(cells * exact_variance, rel=0.35)
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 def test_fourier_noise_is_of_all_coefficients(binary):
     """6 + 15 coefficients: scale 42, and a cell is their mean over 4 with three of them noisy."""

@@ -148,7 +148,7 @@ def test_the_first_tries_have_each_table_and_each_number_of_parties_equally_ofte
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("algorithm", [AIM, MST])
+@pytest.mark.parametrize("algorithm", [pytest.param(AIM, marks=pytest.mark.long), MST])
 def test_a_try_measures_every_way_that_has_settings_of_its_own(algorithm: str) -> None:
     name = next(iter(grounds(quick=True)))
     point = {"table": name, "algorithm": algorithm, "epsilon": "0.4", "delta": "1e-9", "parties": 3, "quick": True}
@@ -161,7 +161,7 @@ def test_a_try_measures_every_way_that_has_settings_of_its_own(algorithm: str) -
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("algorithm", [AIM, MST])
+@pytest.mark.parametrize("algorithm", [pytest.param(AIM, marks=pytest.mark.long), MST])
 def test_changes_that_come_to_the_same_run_have_one_ratio(algorithm: str) -> None:
     name = next(iter(grounds(quick=True)))
     point = {"table": name, "algorithm": algorithm, "epsilon": "1.6", "delta": "1e-9", "all_together": False}

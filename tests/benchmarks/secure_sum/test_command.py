@@ -20,6 +20,7 @@ def measured(*options: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=200)
 
 
+@pytest.mark.long
 def test_a_round_is_measured_and_its_sum_checked(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     done = measured("--cells", "2000", "--parties", "2", "--key-bits", "2048", "--json", file)
@@ -52,12 +53,12 @@ def test_a_round_under_masks_of_more_parties_than_one_combiner_serves(tmp_path: 
 @pytest.mark.parametrize(
     ("option", "value", "more"),
     [
-        ("--cells", "0", ()),
+        pytest.param("--cells", "0", (), marks=pytest.mark.long),
         ("--parties", "1", ()),
-        ("--key-bits", "1024", ()),
-        ("--cells", "100000000", ()),
-        ("--key-bits", "3072", ("--secure-sum", "masks")),
-        ("--exponents", "short", ("--secure-sum", "masks")),
+        pytest.param("--key-bits", "1024", (), marks=pytest.mark.long),
+        pytest.param("--cells", "100000000", (), marks=pytest.mark.long),
+        pytest.param("--key-bits", "3072", ("--secure-sum", "masks"), marks=pytest.mark.long),
+        pytest.param("--exponents", "short", ("--secure-sum", "masks"), marks=pytest.mark.long),
     ],
 )
 def test_what_cannot_be_measured_is_refused(option: str, value: str, more: tuple[str, ...]) -> None:

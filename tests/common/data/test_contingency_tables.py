@@ -20,7 +20,7 @@ def brute_force(table, attributes):
 @pytest.mark.parametrize(
     "domain", [(2, 3, 4), (16, 16, 2), (255, 256, 257), (256, 256, 3), (300, 300, 7), (70000, 2, 2)]
 )
-@pytest.mark.parametrize("rows", [1, 50])
+@pytest.mark.parametrize("rows", [pytest.param(1, marks=pytest.mark.long), 50])
 def test_grid_of_shapes(make_table, domain, rows):
     table = make_table(domain, rows)
     for way in (1, 2):

@@ -33,12 +33,14 @@ def test_a_grid_covers_its_range_finely(decimals, low, high):
     assert edges[0] == (-LARGEST if low is None else low)
     # The last cell is closed, so that the greatest value may have one of its own.
     assert edges[-1] == end or edges[-2:] == (end, end + unit / 2)
-    assert all(below < above for below, above in pairwise(edges))
-    for below, above in pairwise(edges):
-        near = min(abs(below), abs(above))
-        assert above - below <= max(unit, near / 100), (below, above)
-        if max(abs(below), abs(above)) <= EXACT * unit and below > edges[0] and above < end:
-            assert above - below == unit, "near zero each point has a cell"
+    # Twice as whole numbers of the lattice: to compare so many fractions takes seconds.
+    twice = [int(2 * edge / unit) for edge in edges]
+    assert [Fraction(edge) * unit / 2 for edge in twice] == list(edges)
+    for below, above in pairwise(twice):
+        assert below < above
+        assert 100 * (above - below) <= max(200, min(abs(below), abs(above))), (below, above)
+        if max(abs(below), abs(above)) <= 2 * EXACT and below > twice[0] and above < 2 * end / unit:
+            assert above - below == 2, "near zero each point has a cell"
 
 
 def field(**keys):

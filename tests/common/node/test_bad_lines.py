@@ -70,7 +70,9 @@ def first(make: Callable[[], Line]) -> Callable[[int], Line]:
 
 
 @pytest.mark.parametrize(
-    "make", [lambda: Slow(0.002, 0.03), lambda: Narrow(20_000)], ids=["delay and jitter", "bandwidth"]
+    "make",
+    [lambda: Slow(0.002, 0.03), pytest.param(lambda: Narrow(20_000), marks=pytest.mark.long)],
+    ids=["delay and jitter", "bandwidth"],
 )
 def test_a_bad_line_that_holds(tmp_path: Path, undisturbed: Outcome, make: Callable[[], Line]) -> None:
     outcome, lines = outcome_over(tmp_path / "run", lambda _number: make())
@@ -101,7 +103,8 @@ BROKEN: dict[str, Callable[[], Line]] = {
 
 LONG = {
     "reset early", "ended early", "deaf in TLS", "black hole", "the party hears nothing", "doubled on the way up",
-    "swapped on the way up",
+    "swapped on the way up", "reset in TLS", "ended late", "accepted and never answered", "a bit flipped on the way up",
+    "doubled on the way down",
 }  # fmt: skip
 
 
@@ -115,6 +118,7 @@ def test_a_line_that_breaks(tmp_path: Path, undisturbed: Outcome, make: Callable
     assert len(lines) > PARTIES, "there were new connections"
 
 
+@pytest.mark.long
 def test_cuts_at_random_moments_under_paillier(tmp_path: Path) -> None:
     run, chance = RepeatedRun(PAILLIER, parties=PARTIES), random.Random(10)
     expected = asyncio.run(run.outcome(tmp_path / "undisturbed"))
@@ -144,6 +148,7 @@ def test_a_line_that_breaks_anywhere(tmp_path: Path, undisturbed: Outcome, make:
     assert broken > 0.8 * END / STRIDE, "most of them made the parties dial again"
 
 
+@pytest.mark.long
 def test_a_slow_transfer_takes_far_longer_than_the_silence_allowed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -169,6 +169,7 @@ def test_a_run_completes_while_strangers_hold_more_connections_than_the_soft_lim
         assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.long
 def test_who_shows_no_certificate_is_hung_up_on(tmp_path: Path) -> None:
     with serving(tmp_path, 256, 8192) as nodes, Strangers(nodes.port, 500, b"", again=False) as strangers:
         wait_until(lambda: nodes.files() > 500, "the strangers' connections")

@@ -49,7 +49,7 @@ def test_the_choice_has_its_exact_law(values, sensitivity, epsilon):
     entropy = SeededEntropy(b"exponential", f"law {values}")
     exact = law(values, sensitivity, epsilon)
     won = np.zeros(len(values))
-    for _ in range(6_000):
+    for _ in range(3_000):
         first = sample_trials(len(values), sensitivity, epsilon, entropy)
         won[exponential_choice(values, sensitivity, epsilon, first, entropy)] += 1
     # 5 standard deviations of chi-square.
@@ -86,7 +86,7 @@ def test_blocks_are_drawn_until_one_decides():
     rejected = Trials(np.zeros(3, dtype=np.int64), np.zeros(3, dtype=np.int64), 2)
     assert first_accepted(values, rejected) is None
     won = np.zeros(2)
-    for _ in range(4_000):
+    for _ in range(2_000):
         won[exponential_choice(values, 1, epsilon, rejected, entropy)] += 1
     assert chi_square(won, law(values, 1, epsilon)) < 1 + 5 * math.sqrt(2)
 

@@ -176,7 +176,7 @@ def test_a_pure_round_costs_a_person_three_times_as_much_and_no_less():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("composition", [None, "zcdp"])
+@pytest.mark.parametrize("composition", [pytest.param(None, marks=pytest.mark.long), "zcdp"])
 def test_many_answers_tell_a_person_apart_as_far_as_is_charged_and_farther_than_a_row(composition):
     """Production rounds of many tables, each an answer of its own, with the noise that it would have alone."""
     tables, runs, row = 2000, 12, Fraction(1, 2)

@@ -109,7 +109,7 @@ def test_a_ledger_of_ordinary_runs_is_exact_however_many_there_are():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("kind", ["epsilon", "delta", "rho"])
+@pytest.mark.parametrize("kind", ["epsilon", pytest.param("delta", marks=pytest.mark.long), "rho"])
 def test_a_ledger_that_was_spoilt_before_can_be_read_again(tmp_path, monkeypatch, kind):
     """By a version without the bound: the sum has more digits than Python makes a text of."""
     path, rho_budget = tmp_path / "ledger.sqlite", RhoBudget(Fraction(1), Fraction(1, 10**9))

@@ -41,7 +41,7 @@ def test_the_choice_has_its_exact_law() -> None:
     exact = law(scores, 2 * sensitivity / epsilon, 200)
     assert exact.sum() == pytest.approx(1, abs=1e-12)
     entropy = SeededEntropy(b"selection", "law")
-    runs = 20_000
+    runs = 10_000
     won = np.zeros(3)
     for _ in range(runs):
         won[noisy_max(scores, sample_selection_noise(3, sensitivity, epsilon, entropy))] += 1

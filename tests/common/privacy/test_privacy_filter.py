@@ -110,7 +110,7 @@ POINTS = [(1, DELTA), (1, Fraction(1, 10**6)), (4, Fraction(1, 10**6))]
 @pytest.mark.statistical
 @pytest.mark.parametrize("rest", RESTS)
 @pytest.mark.parametrize(("epsilon", "delta"), POINTS)
-@pytest.mark.parametrize("steps", [1, 5, 20, 60, 150])
+@pytest.mark.parametrize("steps", [1, 5, 20, 60, pytest.param(150, marks=pytest.mark.long)])
 def test_no_stopping_rule_needs_more_delta_than_is_charged(steps, epsilon, delta, rest):
     spend_rest, deltas = RESTS[rest]
     assert needed(epsilon, delta, steps, along_one_order, spend_rest, deltas) <= 1

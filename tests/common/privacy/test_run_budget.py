@@ -88,7 +88,9 @@ CANDIDATES = [AttributeParentPair(0, (1,)), AttributeParentPair(1, (2,)), Attrib
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("parties", "tolerate"), [(1, 0), (2, 1), (3, 1), (5, 3), (10, 9), (25, 1)])
+@pytest.mark.parametrize(
+    ("parties", "tolerate"), [(1, 0), (2, 1), (3, 1), (5, 3), (10, 9), pytest.param(25, 1, marks=pytest.mark.long)]
+)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 3), Fraction(4)])
 def test_a_run_of_tables_selections_and_revealed_sums_costs_every_party_what_its_steps_say(parties, tolerate, epsilon):
     """Adaptive: four kinds of steps, each party's rho as its ledger has it, and never above the budget's."""

@@ -281,6 +281,7 @@ def test_a_selection_of_a_pure_run_has_the_law_of_report_noisy_max() -> None:
     assert cost.mechanism.endswith("on the distance of tables from a model")
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_a_selection_of_a_run_in_rho_has_the_law_of_the_exponential_mechanism() -> None:
     rho_budget = RhoBudget(Fraction(30), Fraction(1, 2**30))

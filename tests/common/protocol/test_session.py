@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections import Counter
 from fractions import Fraction
+from itertools import product
 
 import pytest
 
@@ -23,6 +24,7 @@ from tests.harness.consortium import (
     make_table,
     open_policy,
 )
+from tests.harness.long import long_but, thinned
 from tests.harness.steps import pure
 
 DOMAIN = (2, 3, 4, 2, 3)
@@ -30,9 +32,15 @@ FOUR_PHASES = {"frontier": "always"}
 
 
 @pytest.mark.parametrize(
-    "parties", [pytest.param(2, marks=pytest.mark.process), 3, pytest.param(7, marks=pytest.mark.process)]
+    ("algorithm", "parties"),
+    thinned(
+        product(
+            sorted(ALGORITHMS),
+            [pytest.param(2, marks=pytest.mark.process), 3, pytest.param(7, marks=pytest.mark.process)],
+        ),
+        2,
+    ),
 )
-@pytest.mark.parametrize("algorithm", sorted(ALGORITHMS))
 def test_every_party_is_charged_exactly_the_epsilon_of_the_run(tmp_path, parties: int, algorithm: str) -> None:
     # Seven parties share four draws of dp-subn: some make none, and pay nothing for that phase.
     consortium = make_consortium(parties, domain=DOMAIN, rows=40)
@@ -114,7 +122,7 @@ def test_a_partys_policy_ends_the_run(tmp_path, change: dict, said: str) -> None
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("after", [1, 3, 5, 7, 9, 13, 16])
+@pytest.mark.parametrize("after", long_but([5, 13], [1, 3, 5, 7, 9, 13, 16]))
 def test_a_run_taken_up_after_a_crash_of_the_curator_gives_the_same_release(tmp_path, after: int) -> None:
     """The curator dies after some replies and drives the run again: same opened values, one charge.
 

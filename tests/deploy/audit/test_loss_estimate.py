@@ -35,6 +35,7 @@ def randomised_response(epsilon: float, world: int, runs: int, generator: np.ran
     return np.where(kept, world, 1 - world)
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 @pytest.mark.parametrize("kind", ["labels", "statistic"])
 def test_the_bound_lies_above_the_true_loss_as_rarely_as_promised(kind: str) -> None:

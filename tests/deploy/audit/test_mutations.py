@@ -44,6 +44,7 @@ from privity.deploy.audit.protocols import (
 from privity.deploy.audit.subject import Subject, seeded_source
 from privity.party.answers_from_rows import noisy_counts
 from privity.party.charged_releases import ChargedReleases
+from tests.harness.long import long_but
 
 pytestmark = pytest.mark.statistical
 
@@ -109,7 +110,7 @@ def acting(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return stack
 
 
-@pytest.mark.parametrize("lazy", ["party-1", "party-2"])
+@pytest.mark.parametrize("lazy", ["party-1", pytest.param("party-2", marks=pytest.mark.long)])
 def test_a_party_that_skips_its_share(lazy: str, acting, monkeypatch) -> None:
     """Of two parties the other one then sees exact counts."""
 
@@ -152,6 +153,7 @@ def test_a_share_that_is_taken_out_of_other_tables(monkeypatch) -> None:
     assert broken(EXCHANGED) == {"public, curator", "party-2", "party-3"}
 
 
+@pytest.mark.long
 def test_a_fresh_share_when_a_round_is_repeated(monkeypatch) -> None:
     """Two independent noises on the same counts, for one charge."""
     vector_part = ChargedReleases.vector_part
@@ -168,7 +170,7 @@ def test_a_fresh_share_when_a_round_is_repeated(monkeypatch) -> None:
     assert "party-2" in broken(replace(REPEATED, runs=2_250))
 
 
-@pytest.mark.parametrize("subject", [ROUND, LAPLACE], ids=["round", "one owner"])
+@pytest.mark.parametrize("subject", long_but([LAPLACE], [ROUND, LAPLACE]), ids=["round", "one owner"])
 def test_half_the_sensitivity_of_tables(subject: Subject, monkeypatch) -> None:
     """As if a replaced row moved one cell of a table: half the scale for the same charge."""
     monkeypatch.setitem(CELLS_MOVED, Relation.REPLACE_ONE, 1)
@@ -189,6 +191,7 @@ def test_a_mechanism_that_states_half_its_loss_is_not_paid_for(monkeypatch) -> N
     assert unpaid(LAPLACE) == observers(LAPLACE)
 
 
+@pytest.mark.long
 def test_half_the_scale_of_scores(monkeypatch) -> None:
     """As if only one of all scores of a round changed with a row, or each by a half."""
     half = lambda self, norm, relation: Sensitivity(Fraction(1, 2), norm, relation).times(len(self.scores))  # noqa: E731
@@ -196,6 +199,7 @@ def test_half_the_scale_of_scores(monkeypatch) -> None:
     assert broken(SCORES_OPENED)
 
 
+@pytest.mark.long
 def test_a_score_that_counts_rows_of_several_leaves(monkeypatch) -> None:
     """A replaced row that gets to two leaves changes the score by two."""
     leaves = TreeScore.leaves
@@ -203,19 +207,25 @@ def test_a_score_that_counts_rows_of_several_leaves(monkeypatch) -> None:
     assert broken(SCORES_OPENED)
 
 
+@pytest.mark.long
 def test_shares_for_k_parties_where_t_may_subtract_theirs(monkeypatch) -> None:
     """Shape 1/K for 1/(K-t): less than one noise is left for a party that knows its share."""
     monkeypatch.setattr(RunPlan, "noise_quota", property(lambda plan: plan.parties))
     assert "party-2" in broken(replace(ROUND, runs=6_000))
 
 
-@pytest.mark.parametrize("subject", [NOISY_MAX, replace(DRAWS, runs=640), DISTANCES], ids=["scores", "pairs", "tables"])
+@pytest.mark.parametrize(
+    "subject",
+    long_but([NOISY_MAX], [NOISY_MAX, replace(DRAWS, runs=640), DISTANCES]),
+    ids=["scores", "pairs", "tables"],
+)
 def test_the_factor_two_of_a_selection_left_out(subject: Subject, monkeypatch) -> None:
     scale = lambda sensitivity, epsilon: Fraction(sensitivity) / epsilon  # noqa: E731
     monkeypatch.setattr("privity.common.privacy.noisy_max.noisy_max_scale", scale)
     assert broken(subject)
 
 
+@pytest.mark.long
 def test_the_global_n_for_the_rows_of_one_party(monkeypatch) -> None:
     """R of n_k rows moves by 2(n_k - 1)/n_k^2, not by 2(n - 1)/n^2: as integers, 2 n_k^2 times that."""
 
@@ -227,11 +237,13 @@ def test_the_global_n_for_the_rows_of_one_party(monkeypatch) -> None:
     assert broken(replace(DRAWS, runs=400))
 
 
+@pytest.mark.long
 def test_half_the_sensitivity_of_a_distance(monkeypatch) -> None:
     monkeypatch.setattr("privity.common.privacy.mechanisms._move", lambda sensitivity: sensitivity.value / 2)
     assert broken(replace(DISTANCES, runs=600))
 
 
+@pytest.mark.long
 def test_distances_in_rows_of_all_parties(monkeypatch) -> None:
     """The distance times n instead of n_k moves by n/n_k with a row."""
     everybody, of_one = 58, 10
@@ -286,8 +298,8 @@ def without_charges(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
         (LAPLACE, "round/"),
         (DRAWS, "select/"),
         (DISTANCES, "select/"),
-        (RUN, "round/1-"),
-        (RUN, "select/"),
+        pytest.param(RUN, "round/1-", marks=pytest.mark.long),
+        pytest.param(RUN, "select/", marks=pytest.mark.long),
         (TWO, "round/2"),
     ],
     ids=["round", "one owner", "draws", "tables", "run: first round", "run: draws", "second round"],
@@ -297,6 +309,7 @@ def test_a_charge_that_is_skipped(subject: Subject, step: str, without_charges) 
     assert unpaid(subject) == observers(subject)
 
 
+@pytest.mark.long
 def test_a_delta_that_is_not_charged(monkeypatch) -> None:
     subject = whole_run("copula", FIRST, 2, ONE, 10, 0, Fraction(1, 1000))
     assert not broken(subject)

@@ -42,6 +42,7 @@ def test_without_a_fault_every_claim_holds(subject: Subject) -> None:
         assert finding.holds, finding
 
 
+@pytest.mark.long
 def test_half_the_sigma(monkeypatch) -> None:
     def share(self, quota, size, entropy):
         assert self.name == GAUSSIAN

@@ -24,6 +24,7 @@ from privity.common.synthesis.models.junction_tree_model import JunctionTreeMode
 from privity.common.synthesis.models.load_model import load_model
 from privity.deploy.cli.main import app
 from tests.harness.command import children, lives, privity, start, wait_until
+from tests.harness.long import long_but
 from tests.harness.tables import write_people
 
 pytestmark = pytest.mark.process
@@ -142,7 +143,7 @@ def test_rows_that_were_given_by_position_leave_the_guarantee_to_the_joint_table
     assert any("one replaced row of it is one replaced row of one party" in line for line in privacy["in_words"])
 
 
-@pytest.mark.parametrize("split", ["by:age", "dirichlet:age:.5"])
+@pytest.mark.parametrize("split", ["by:age", pytest.param("dirichlet:age:.5", marks=pytest.mark.long)])
 def test_rows_that_were_given_by_what_they_hold_are_protected_for_the_split_as_given(
     tmp_path: Path, split: str
 ) -> None:
@@ -240,7 +241,7 @@ def test_a_party_that_dies_ends_the_run_and_leaves_nothing(tmp_path: Path) -> No
     assert sorted(p.name for p in tmp_path.iterdir()) == ["people.csv", "people.schema.json"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", long_but([signal.SIGINT], [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]))
 def test_a_stopped_simulation_leaves_no_process(tmp_path: Path, number: signal.Signals) -> None:
     process = start(*options(tmp_path, tmp_path / "release", "--epsilon", "1", "--rows", "300"))
     wait_until(lambda: len(children(process)) == 4, "the processes start")

@@ -142,6 +142,7 @@ def test_tables_of_any_store_are_compared_and_checked(tmp_path: Path) -> None:
     assert f"{parquet}: 200 rows, all in the domain." in done.stdout
 
 
+@pytest.mark.long
 def test_a_simulation_over_a_folder_of_files(tmp_path: Path) -> None:
     _, schema = write_people(tmp_path, 10)
     (tmp_path / "parts").mkdir()

@@ -77,6 +77,7 @@ def test_three_hosts_that_let_nobody_in_release_a_table(hosts: Hosts, tmp_path: 
         assert len(listening.splitlines()) == 1, f"only the test's own listener is there: {listening}"
 
 
+@pytest.mark.long
 def test_hosts_that_reach_a_proxy_and_nothing_else_release_a_table(hosts: Hosts, tmp_path: Path) -> None:
     credentials = "clinics:secret"
     hosts.start(

@@ -280,6 +280,7 @@ def test_a_ledger_that_cannot_be_used_is_not_replaced(
     assert file.read_bytes() == damaged
 
 
+@pytest.mark.long
 def test_a_party_finds_its_files_where_the_chart_lays_them(
     chart: Any, founded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -126,7 +126,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         yield site
 
 
-@pytest.mark.parametrize("proxy", [nginx, envoy])
+@pytest.mark.parametrize("proxy", [nginx, pytest.param(envoy, marks=pytest.mark.long)])
 def test_a_run_through_a_proxy_that_goes_away_meanwhile(site: Site, proxy) -> None:
     command = proxy(site)
     release = site.place / f"release-{proxy.__name__}"

@@ -71,6 +71,7 @@ def test_the_wheel_has_one_import_name(wheel: Path) -> None:
         assert kept <= {name.removeprefix("privity/") for name in names}
 
 
+@pytest.mark.long
 def test_a_release_is_made_where_another_package_is_called_common(environment: Path) -> None:
     python = environment / "env" / "bin" / "python"
     found = run(python, "-c", "import common, privity.common; print(common.mine, privity.__file__)", cwd=environment)

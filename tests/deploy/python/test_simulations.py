@@ -23,6 +23,7 @@ SCHEMA = {"name": "people", "fields": FIELDS}
 QUICK = {"epsilon": 1.0, "secure_sum": "masks", "progress": False}
 
 
+@pytest.mark.long
 @pytest.mark.process
 def test_a_run_in_a_cell_of_a_notebook(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """The tables in memory are those of docs/python_releases.md."""

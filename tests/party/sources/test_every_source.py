@@ -6,6 +6,7 @@ import contextlib
 import itertools
 import sqlite3
 from collections.abc import Callable, Iterator
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows
 from tests.harness import postgresql
+from tests.harness.long import thinned
 from tests.harness.object_store import ObjectStore
 from tests.harness.typed_table import (
     POSTGRESQL,
@@ -126,8 +128,7 @@ def opened(address: str, **access: Any) -> Rows:
     return open_rows(parse_address(address), SCHEMA, Access(**{"memory": MEMORY, **access})).rows
 
 
-@pytest.mark.parametrize("hold", [Hold.MEMORY, Hold.CACHE, Hold.STORE])
-@pytest.mark.parametrize("make", FILES)
+@pytest.mark.parametrize(("make", "hold"), thinned(product(FILES, [Hold.MEMORY, Hold.CACHE, Hold.STORE]), 2))
 def test_files_give_the_tables_of_brute_force(make: Make, hold: Hold, tmp_path: Path) -> None:
     address = make(tmp_path)
     if hold is Hold.STORE and "csv" in make.__name__:
@@ -220,7 +221,7 @@ def test_numbers_of_any_length_are_compared_exactly(kind: str, server: postgresq
     assert rows.count([(0,)]).tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("hold", [Hold.STORE, Hold.MEMORY])
+@pytest.mark.parametrize("hold", [Hold.STORE, pytest.param(Hold.MEMORY, marks=pytest.mark.long)])
 def test_spark_gives_the_tables_of_brute_force(hold: Hold, spark: None, tmp_path: Path) -> None:
     parquet_file(tmp_path)
     rows = opened(f"pyspark://#{tmp_path}/rows.parquet", hold=hold)

@@ -23,6 +23,7 @@ from tests.common.protocol.test_secure_sum import round_of
 from tests.curator.test_run_driver import end_of, request
 from tests.harness import postgresql
 from tests.harness.consortium import TestConsortium, make_consortium, seeded
+from tests.harness.long import long_but
 from tests.harness.network import NetworkConsortium
 from tests.harness.stores import put
 
@@ -146,7 +147,7 @@ def test_a_run_whose_rows_change_fails_and_says_nothing_of_where_they_are(
         assert not [text for text in told if secret in text]
 
 
-@pytest.mark.parametrize("hold", list(Hold))
+@pytest.mark.parametrize("hold", long_but([Hold.STORE, Hold.CACHE], Hold))
 def test_a_node_that_starts_again_goes_on_with_the_same_rows_and_with_no_others(
     hold: Hold, server: postgresql.Server, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import Opened, open_rows
 from privity.party.sources.sql_queries import Slots
 from tests.harness import postgresql
+from tests.harness.long import thinned
 from tests.harness.stores import Row, put
 
 pytestmark = pytest.mark.external
@@ -110,9 +111,7 @@ def check(rows: Rows, given: Sequence[Row], most: int, schema: Schema = SCHEMA) 
     assert joint.tolist() == expected.sum(axis=2).T.tolist()
 
 
-@pytest.mark.parametrize("most", [1, 2, 3])
-@pytest.mark.parametrize("keys", list(KEYS))
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("form", "keys", "most"), thinned(itertools.product(FORMS, KEYS, [1, 2, 3]), 5))
 def test_each_person_has_its_first_rows_and_no_more(
     form: str, keys: str, most: int, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -151,7 +150,7 @@ def test_persons_and_their_order_are_told_apart_byte_by_byte(server: postgresql.
     assert len(digests) == 1
 
 
-@pytest.mark.parametrize("form", ["csv", "parquet"])
+@pytest.mark.parametrize("form", ["csv", pytest.param("parquet", marks=pytest.mark.long)])
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), most=st.integers(1, 3), data=st.data())
 def test_which_rows_are_left_out_depends_on_person_and_order_alone(
@@ -193,16 +192,18 @@ def test_all_rows_of_a_person_replaced_change_its_places_and_nothing_else(
     assert [table.sum() for table in own] == [most, most]
 
 
+REFUSED = [
+    ({"person": None}, "person", "rows without a person."),
+    ({"person": ""}, "person", "rows without a person."),
+    ({"visit": None}, "visit", "rows without a place in the order."),
+    ({"visit": 3}, "visit", "rows of one person that it does not tell apart."),
+]
+
+
 @pytest.mark.parametrize(
-    ("change", "column", "said"),
-    [
-        ({"person": None}, "person", "rows without a person."),
-        ({"person": ""}, "person", "rows without a person."),
-        ({"visit": None}, "visit", "rows without a place in the order."),
-        ({"visit": 3}, "visit", "rows of one person that it does not tell apart."),
-    ],
+    ("form", "change", "column", "said"),
+    thinned(((form, *refused) for form in FORMS for refused in REFUSED), 3),
 )
-@pytest.mark.parametrize("form", FORMS)
 def test_rows_of_nobody_and_rows_without_an_order_are_refused(
     form: str, change: Row, column: str, said: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:

@@ -72,6 +72,7 @@ def by_hand(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.sort_values("encounter_id").groupby("patient_nbr").head(MOST)
 
 
+@pytest.mark.long
 def test_the_places_of_patients_are_those_of_pandas_from_csv_and_from_parquet(encounters) -> None:
     folder, schema, frame = encounters
     kept = by_hand(frame)
@@ -88,6 +89,7 @@ def test_the_places_of_patients_are_those_of_pandas_from_csv_and_from_parquet(en
         assert look(folder, "visits.parquet", schema, hold).rows.count(marginals).tolist() == expected.tolist()
 
 
+@pytest.mark.long
 def test_a_model_of_patients_is_charged_for_their_places_and_has_no_absent_rows(encounters) -> None:
     folder, schema, frame = encounters
     rows = look(folder, "visits.parquet", schema, Hold.STORE).rows

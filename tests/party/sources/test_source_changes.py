@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 
 import duckdb
@@ -21,6 +22,7 @@ from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows
 from tests.harness import postgresql
+from tests.harness.long import thinned
 from tests.harness.stores import Row, put
 
 pytestmark = pytest.mark.external
@@ -104,10 +106,10 @@ def replace(file: Path, new: Path) -> None:
     os.replace(new.with_name("scratch"), file)
 
 
-@pytest.mark.parametrize("write", [rewrite_in_place, replace])
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("form", ["parquet", "arrow", "duckdb"])
-@pytest.mark.parametrize("hold", list(Hold))
+@pytest.mark.parametrize(
+    ("hold", "form", "change", "write"),
+    thinned(product(Hold, ["parquet", "arrow", "duckdb"], CHANGES, [rewrite_in_place, replace]), 5),
+)
 def test_files_that_change_are_noticed_or_no_longer_looked_at(
     form: str, hold: Hold, change: str, write: Callable[[Path, Path], None], tmp_path: Path
 ) -> None:

@@ -73,6 +73,7 @@ class SlowSums(RowSums):
         RowSums.add(self, columns, found)
 
 
+@pytest.mark.long
 def test_a_worker_that_is_killed_in_the_middle_of_a_pass_changes_no_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,6 +231,7 @@ def test_a_partition_that_always_fails_makes_the_run_wait_and_shows_no_value(
     assert rows.count(PAIRS).tolist() == expected(tmp_path / "rows")
 
 
+@pytest.mark.long
 def test_what_overflows_in_a_view_is_refused_with_the_remedy(spark: None, tmp_path: Path) -> None:
     opened(written(tmp_path / "rows"))
     frame = SparkSession.builder.getOrCreate().read.parquet(f"{tmp_path}/rows/*.parquet")
@@ -240,6 +242,7 @@ def test_what_overflows_in_a_view_is_refused_with_the_remedy(spark: None, tmp_pa
     assert "a value is beyond the type" in found.value.message
 
 
+@pytest.mark.long
 def test_a_collation_of_a_column_does_not_decide_what_a_text_is(spark: None, tmp_path: Path) -> None:
     opened(written(tmp_path / "rows"))
     frame = SparkSession.builder.getOrCreate().sql(

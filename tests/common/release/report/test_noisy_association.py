@@ -63,7 +63,15 @@ def test_categories_that_are_not_there_change_nothing():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize(("shape", "scale"), [((2, 2), 60), ((4, 6), 40), ((12, 15), 20), ((16, 16), 400)])
+@pytest.mark.parametrize(
+    ("shape", "scale"),
+    [
+        ((2, 2), 60),
+        ((4, 6), 40),
+        pytest.param((12, 15), 20, marks=pytest.mark.long),
+        pytest.param((16, 16), 400, marks=pytest.mark.long),
+    ],
+)
 def test_noise_on_independent_attributes_shows_about_nothing(shape, scale):
     counts = table_of(20_000, shape, 0.0, 3)
     found = [noised(counts, scale, seed) for seed in range(60)]
@@ -100,7 +108,13 @@ def test_noise_on_dependent_attributes_is_taken_off(shape, scale):
 @pytest.mark.statistical
 @pytest.mark.parametrize(
     ("shape", "tie", "scale"),
-    [((2, 2), 0.1, 60), ((2, 2), 0.02, 60), ((4, 6), 0.4, 20), ((12, 15), 0.4, 10), ((16, 2), 0.2, 40)],
+    [
+        ((2, 2), 0.1, 60),
+        ((2, 2), 0.02, 60),
+        pytest.param((4, 6), 0.4, 20, marks=pytest.mark.long),
+        pytest.param((12, 15), 0.4, 10, marks=pytest.mark.long),
+        pytest.param((16, 2), 0.2, 40, marks=pytest.mark.long),
+    ],
 )
 def test_the_error_bar_holds_the_dependence_without_noise(shape, tie, scale):
     counts = table_of(20_000, shape, tie, 4)

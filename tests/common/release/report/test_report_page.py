@@ -17,6 +17,7 @@ from privity.common.release.report.overview import overview
 from privity.common.release.report.repeat_command import run_request
 from privity.common.release.report.report_page import report_page
 from privity.deploy.python.discovery import SYNTHESIZERS
+from tests.harness.long import long_but
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
 
@@ -68,7 +69,7 @@ def page_of(folder, algorithm="one-way", frame=None, schema=SCHEMA, **rest) -> s
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("algorithm", SYNTHESIZERS)
+@pytest.mark.parametrize("algorithm", long_but(["one-way", "dp-subn", "mst", "copula"], SYNTHESIZERS))
 def test_every_algorithm_has_a_report_and_the_folder_gives_the_same_one(algorithm, tmp_path):
     release, synthetic = release_of(tmp_path, algorithm, people(400), SCHEMA)
     write_release(tmp_path / "release", release, synthetic)
@@ -171,7 +172,7 @@ def hostile_schema() -> tuple[dict, pd.DataFrame]:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("algorithm", ["dp-subn", "jtree", "copula"])
+@pytest.mark.parametrize("algorithm", ["dp-subn", "jtree", pytest.param("copula", marks=pytest.mark.long)])
 def test_hostile_names_and_categories_are_text(algorithm, tmp_path):
     document, frame = hostile_schema()
     schema = parse_schema(document, "s")

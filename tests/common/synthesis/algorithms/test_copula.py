@@ -3,6 +3,7 @@
 import asyncio
 import json
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from privity.common.synthesis.models.copula_model import CopulaModel, columns_of
 from privity.common.synthesis.models.load_model import load_model
 from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.common.synthesis.models.test_bayesian_network import schema_of
+from tests.harness.long import thinned
 
 NUMBERS = st.floats(-4, 4)
 
@@ -104,9 +106,13 @@ def test_the_nearest_matrix_is_one_of_correlations(size, seed):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("domain", [[3], [2, 2], [2, 5, 16, 3], [2] * 8])
-@pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(3, 2), Fraction(100)])
-@pytest.mark.parametrize("parties", [1, 3])
+@pytest.mark.parametrize(
+    ("parties", "epsilon", "domain"),
+    thinned(
+        product([1, 3], [Fraction(1, 100), Fraction(3, 2), Fraction(100)], [[3], [2, 2], [2, 5, 16, 3], [2] * 8]),
+        5,
+    ),
+)
 def test_a_run_costs_epsilon_and_gives_every_attribute(make_table, domain, epsilon, parties):
     session, model = run([make_table(domain, 400, seed) for seed in range(parties)], epsilon)
     assert max(release.ledger.spent() for release in session.backend.releases) == epsilon

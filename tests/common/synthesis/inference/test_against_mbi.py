@@ -35,6 +35,7 @@ print(json.dumps([model.project(tuple(pair)).datavector().tolist() for pair in g
 """
 
 
+@pytest.mark.long
 def test_marginals_of_a_loop_are_those_of_mbi() -> None:
     """Of both fits every measured cell is within the noise; pairs that nobody measured agree as well."""
     tables = all_measured(LOOP, DEVIATION**2)

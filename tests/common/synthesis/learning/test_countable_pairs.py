@@ -56,7 +56,9 @@ def test_two_large_attributes_are_joined_with_others_and_never_with_each_other(a
     assert not any({0, 1} <= table for table in measured)
 
 
-@pytest.mark.parametrize("algorithm", TREES)
+@pytest.mark.parametrize(
+    "algorithm", [pytest.param(a, marks=pytest.mark.long) if a in {"independent", "privbayes"} else a for a in TREES]
+)
 def test_a_plan_of_many_attributes_of_which_some_are_large_stays_within_a_round(algorithm):
     schema = make_schema((5000, 5000, *(2 + place % 11 for place in range(40))))
     session = planned_session(schema, {"a": 9000, "b": 9000}, 1, PureBudget(Fraction(20)))

@@ -285,7 +285,7 @@ def test_a_pair_over_the_limit_is_refused():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("count", [52, 200])
+@pytest.mark.parametrize("count", [52, pytest.param(200, marks=pytest.mark.long)])
 def test_many_attributes_have_a_design_of_all_pairs(count):
     generator = random.Random(count)
     for domains in ([2] * count, [generator.choice([2, 2, 3, 4, 8]) for _ in range(count)]):

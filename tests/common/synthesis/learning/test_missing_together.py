@@ -58,7 +58,7 @@ def test_nothing_is_made_up_where_nothing_is_missing_together(missing):
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("algorithm", ["aim", "mst"])
+@pytest.mark.parametrize("algorithm", [pytest.param("aim", marks=pytest.mark.long), "mst"])
 def test_what_is_missing_together_stays_so(algorithm, monkeypatch):
     def apart() -> float:
         session = InProcessBackend(flights(others=9), BUDGET).session()

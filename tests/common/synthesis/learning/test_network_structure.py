@@ -72,7 +72,7 @@ def test_a_very_wide_attribute_is_offered_its_narrow_parents():
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("domain", [[2] * 40, [9] * 25, [1000] * 16])
+@pytest.mark.parametrize("domain", [[2] * 40, [9] * 25, pytest.param([1000] * 16, marks=pytest.mark.long)])
 def test_a_network_over_many_attributes_places_each_once(make_table, domain, monkeypatch):
     monkeypatch.setattr(network_structure, "MOST_CANDIDATES", 500)
     session = InProcessBackend([make_table(domain, 300)], PureBudget(Fraction(1))).session()

@@ -27,6 +27,7 @@ from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import local_session
 from privity.party.rows import InMemory
 from tests.harness.ledgers import declared
+from tests.harness.long import long_but
 
 FIELDS = [
     {"name": "age", "type": "integer", "edges": [0, 1, 2, 3, 4, 5, 6]},
@@ -86,7 +87,7 @@ MODELS = {
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", long_but(["one-way", "tree", "binary", "privhd", "mst", "copula", "mixture"], MODELS))
 def test_synthetic_rows_are_like_those_of_the_table_that_are_there(name):
     """Half of the rows are absent. Drawing so few rows alone errs by about .007."""
     algorithm, options, kind, attributes, tolerance = MODELS[name]
