@@ -50,4 +50,6 @@ def test_an_error_in_it_is_logged_by_class_and_harms_nothing(caplog) -> None:
             with idle.waiting():
                 wait_until(lambda n=number: len(caplog.records) == n)
     assert calls == 2
-    assert [(record.msg, record.error) for record in caplog.records] == [("randomness cannot be made ahead", "ValueError")] * 2
+    assert [(record.msg, record.error) for record in caplog.records] == [
+        ("randomness cannot be made ahead", "ValueError")
+    ] * 2
