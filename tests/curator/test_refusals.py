@@ -106,7 +106,7 @@ def test_what_is_no_refusal_ends_it_at_once_and_who_waits_is_waited_for_while_no
         parties = Parties("a", "b")
         asked = parties.asked()
         parties.answers["a"].set_exception(PrivityError(Catalogue.MALFORMED, sender="a"))
-        with pytest.raises(PrivityError, match="no message of this protocol"):
+        with pytest.raises(PrivityError, match="not a message of this protocol"):
             await asked
         assert parties.answers["b"].cancelled()
 

@@ -103,7 +103,7 @@ class Scene:
 
 
 def named(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [record.reason for record in caplog.records if "no step" in record.message]
+    return [record.reason for record in caplog.records if "not a step" in record.message]
 
 
 def test_bytes_that_are_no_step_are_refused_by_name_and_the_party_serves_on(tmp_path: Path, caplog) -> None:
