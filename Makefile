@@ -9,13 +9,13 @@ export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo check test test-long lint generate site gallery package constraints clean
 
-# DP-SUBN, all five phases, over the RAND health insurance table (statsmodels), split among three hospitals of unequal size.
+# AIM over the RAND health insurance table (statsmodels), split among three hospitals of unequal size.
 # $(1): the programs of an environment; $(2): the release folder.
 define simulated
 	$(1)/privity simulate \
 	  --data "$$($(1)/python -c 'import importlib.util as u; print(u.find_spec("statsmodels").submodule_search_locations[0])')/datasets/randhie/randhie.csv" \
 	  --schema examples/randhie.schema.json --parties 3 --split sizes:.5,.3,.2 \
-	  --algorithm dp-subn --settings '{"frontier": "always"}' --epsilon 1.0 --out $(2)
+	  --algorithm aim --epsilon 1 --delta 1e-9 --out $(2)
 endef
 
 demo: $(VENV)/plain.stamp

@@ -309,7 +309,7 @@ def _in_a_phrase(leaving: Leaving, spec: RunSpec) -> str:
 def _price(spec: RunSpec, policy: Policy, rows_elsewhere: int) -> Iterator[str]:
     most = policy.cost_of_a_person(spec, rows_elsewhere)
     person, delta = most.epsilon, most.delta
-    yield f"What it costs: epsilon {readable(spec.epsilon)}, delta {readable(spec.delta)} for each row."
+    yield f"Epsilon {readable(spec.epsilon)}, delta {readable(spec.delta)} for each row."
     here = f"For a person with {_rows(policy.population.rows_per_person)} here"
     if rows_elsewhere:
         # How many rows the others' people have shows only in the plan, after the approval.

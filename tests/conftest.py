@@ -83,7 +83,9 @@ def importable_by_children(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A home for the ledgers of this account, and of every process that tests start: never that of who runs them."""
-    with _state_home(tmp_path_factory) as place:
+    with _state_home(tmp_path_factory) as place, pytest.MonkeyPatch.context() as patch:
+        # Ledgers are looked for below the home folder, too.
+        patch.setenv("HOME", str(place))
         yield place
 
 

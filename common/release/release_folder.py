@@ -92,9 +92,7 @@ def page_of(release: Release, table: CodedTable) -> str:
         return report_page(overview(release, table))
     except Exception as error:
         # All that the run cost is in the other files: a picture that cannot be drawn must not lose them.
-        return render(
-            TEMPLATES, "report_failed.html.j2", name=release.schema.name or "a table", error=type(error).__name__
-        )
+        return render(TEMPLATES, "report_failed.html.j2", name=release.schema.name, error=type(error).__name__)
 
 
 def is_release(folder: Path) -> bool:

@@ -31,8 +31,10 @@ def verify_command(
     ] = None,
 ) -> None:
     """Check the files, figures and rows of a release, and who signed it. All faults are listed at once."""
-    for line in check_release(release) if root is None else check_signed_release(release, root):
-        say(line)
+    found = check_release(release) if root is None else check_signed_release(release, root)
+    say("No fault was found. What was checked:")
+    for line in found:
+        say(f"  {line}")
 
 
 def export_command(

@@ -50,7 +50,7 @@ def _summary(whole: Overview) -> list[str]:
     release, found = whole.release, whole.quality
     verdict = plain_words.may_it_be_published(release)
     lines = [
-        f"Synthetic table of {whole.name}",
+        f"Synthetic table of {whole.name}" if whole.name else "Synthetic table",
         *_wrapped(plain_words.what_it_is(release, whole.table.rows), ""),
         *_part("How good is it?"),
         *_tally("attribute", found.attributes),
@@ -107,7 +107,7 @@ def _publication(whole: Overview) -> list[str]:
         *_part("Published by"),
         *_listed(f"{party['name']}, {party['rows']:,} rows" for party in release.privacy["parties"]),
         *_wrapped(f"in run {release.run['run']}, by the algorithm {release.run['algorithm']}"),
-        *(_wrapped(SIGNED) if len(release.privacy["parties"]) > 1 else ()),
+        *(_wrapped(SIGNED) if len(release.privacy["parties"]) > 1 and not release.privacy["simulation"] else ()),
         *_part("Files"),
         *_wrapped(", ".join(files)),
     ]

@@ -102,8 +102,18 @@ LIES: dict[str, tuple[str, type, Lie, str]] = {
     "a choice that there is not": ("dp-subn", Select, instead(Choice(2**32 - 1)), "none of the candidates"),
     "a model of another kind": ("independent", Learn, instead(Choice(0)), "another kind of reply"),
     "no model": ("independent", Learn, instead(Learned({})), "the model of party-2"),
-    "a model of numbers that are none": ("independent", Learn, model_bytes(first_number(b"NaN")), "not a message of this"),
-    "a model of infinite numbers": ("independent", Learn, model_bytes(first_number(b"[1e999]")), "not a message of this"),
+    "a model of numbers that are none": (
+        "independent",
+        Learn,
+        model_bytes(first_number(b"NaN")),
+        "not a message of this",
+    ),
+    "a model of infinite numbers": (
+        "independent",
+        Learn,
+        model_bytes(first_number(b"[1e999]")),
+        "not a message of this",
+    ),
     "a model nested too deep": ("independent", Learn, model_bytes(lambda _m: b"[" * 9_999), "not a message of this"),
     "more rows than can be": ("one-way", Enrol, enrolled_with(10**11), "(party-2 100000000000), and a release of"),
     "a model of a million lists": (

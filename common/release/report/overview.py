@@ -41,7 +41,8 @@ class Overview:
 
     @property
     def name(self) -> str:
-        return self.release.schema.name or "a table"
+        """Of the table; empty if its schema names none."""
+        return self.release.schema.name
 
     @property
     def rows(self) -> int:

@@ -176,7 +176,7 @@ def what_not_to_use_it_for(release: Release, quality: Quality) -> list[str]:
         )
     hidden = quality.pairs.of(Standing.HIDDEN)
     if hidden and not every:
-        found.append(f"Dependences of {counted(hidden, 'pair')} whose noisy marginals are too noisy to tell of any.")
+        found.append(f"Dependences of {counted(hidden, 'pair')} that were measured too noisily to tell.")
     if changed:
         found.append(f"Dependences of {counted(changed, 'pair')} that changed by more than 0.1 in Cramer's V.")
     if far:

@@ -105,8 +105,10 @@ def standing(pair: Pair) -> Standing:
         if pair.synthetic.v > pair.measured.noise + CHANGED:
             return Standing.DIFFERENT
         return Standing.INDEPENDENT if pair.measured.noise <= CHANGED else Standing.HIDDEN
-    changed = abs(pair.measured.v - pair.synthetic.v) > CHANGED
-    return Standing.DIFFERENT if changed else Standing.KEPT
+    apart, error_bar = abs(pair.measured.v - pair.synthetic.v), pair.measured.half_width
+    if error_bar > CHANGED and apart <= error_bar:
+        return Standing.HIDDEN
+    return Standing.DIFFERENT if apart > CHANGED else Standing.KEPT
 
 
 def _tally(order: Sequence[Standing], found: Iterable[Standing]) -> Tally:
