@@ -213,7 +213,7 @@ def test_a_curator_takes_a_manifest_with_its_schema_only(place: Place) -> None:
     assert schemas.of(newest).digest == newest.schema_digest, "a curator at work, too"
     request = RunRequest("dp-subn", {}, Fraction(1), 1, 3072, None)
     request.check(newest, schemas.of(newest))
-    with pytest.raises(PrivityError, match="another one than the manifest of this run names"):
+    with pytest.raises(PrivityError, match="differs from the one that the manifest of this run names"):
         request.check(place.first, schemas.of(newest))
 
 

@@ -160,7 +160,7 @@ def test_it_is_said_that_the_curator_is_not_bound_to_the_shares() -> None:
 
 def test_the_cost_is_that_of_a_person() -> None:
     words = "\n".join(told(SPEC, parties_per_person=2, rows_per_person=3))
-    assert "epsilon 1, delta 0 for each row." in words
+    assert "Epsilon 1, delta 0 for each row." in words
     # What the others' people have elsewhere is not known yet: what bounds it is the policy.
     assert "up to 3 rows here and some elsewhere: epsilon 4 at least, and 1000 at most" in words
     assert "more than e^1000 times as likely" in words
@@ -175,7 +175,7 @@ def test_the_cost_of_a_person_with_several_rows_names_its_delta() -> None:
     delta = Fraction(1, 2**30)
     spec = replace(SPEC, algorithm="copula", delta=delta)
     words = "\n".join(told(spec, total_delta=Fraction(1, 1000), rows_per_person=3))
-    assert "epsilon 1, delta 9.31323e-10 for each row." in words
+    assert "Epsilon 1, delta 9.31323e-10 for each row." in words
     most = open_policy(rows_per_person=3).cost_of_a_person(spec, 0)
     person = most.epsilon
     assert most.delta == delta

@@ -37,7 +37,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_release_is_judged_from_its_folder_alone(release: Path) -> None:
     folder = release.parent
     given = ("--real", folder / "people.csv", "--release", release, "--control", folder / "control.csv")
-    options = ("--target", "ward=north", "--target", "score", "--drop", "cost", "--attacks", "60")
+    options = ("--target", "ward=north", "--target", "score", "--drop", "cost", "--attacks", "20")
     files = ("--json", folder / "evaluation.json", "--html", folder / "evaluation.html", "--pictures", folder / "drawn")
     done = privity("evaluate", *given, *options, *files)
     assert done.returncode == 0, done.stderr

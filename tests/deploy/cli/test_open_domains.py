@@ -67,6 +67,7 @@ def test_one_owner_from_a_draft_to_a_release(tmp_path: Path, monkeypatch) -> Non
     assert broke.returncode == Exit.BUDGET
 
 
+@pytest.mark.long
 def test_parties_discover_in_a_run_of_its_own_whose_release_has_the_schema(tmp_path: Path) -> None:
     table, schema = raw(tmp_path), tmp_path / "open.json"
     schema.write_text(json.dumps(OPEN))

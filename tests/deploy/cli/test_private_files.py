@@ -191,7 +191,8 @@ def test_doctor_warns_of_rows_that_everybody_may_read(tmp_path: Path, monkeypatc
     assert checked(settings, "rows")["verdict"] == "ok"
 
 
-@pytest.mark.parametrize("umask", [0o000, pytest.param(0o022, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("umask", [0o000, 0o022])
 def test_evaluations_and_drafts_are_for_their_owner_only(tmp_path: Path, umask: int) -> None:
     table, schema = write_people(tmp_path, 200)
     (tmp_path / "judged").mkdir()

@@ -187,7 +187,7 @@ def test_rows_that_the_model_does_not_have_end_in_a_plain_word_and_no_file(relea
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (("--out", "a.txt"), "of no kind"),
+        (("--out", "a.txt"), "cannot be written"),
         (("--out", "nowhere/a.csv"), "no such file"),
         (("--rows", "0", "--out", "a.csv"), "not a number of rows"),
         (("--out", "a.csv", "--seed", "-1"), "negative"),
@@ -207,6 +207,7 @@ def test_an_option_that_cannot_be_is_refused(release, tmp_path, monkeypatch, opt
 def test_a_whole_release_is_verified_in_plain_words(release):
     done = in_a_process("verify", release)
     assert done.returncode == Exit.DONE, done.stderr
+    assert done.stdout.startswith("No fault was found.")
     assert f"{len(RELEASE_FILES) - 1} files are there" in done.stdout
     assert "1500 rows, as many as run.json says" in done.stdout
     assert "3 of 3 row constraints are enforced" in done.stdout

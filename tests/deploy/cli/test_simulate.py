@@ -67,6 +67,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.long
 def test_masks_take_the_sums_where_they_are_asked_for(tmp_path: Path) -> None:
     table, schema = write_people(tmp_path, ROWS)
     out = tmp_path / "release"

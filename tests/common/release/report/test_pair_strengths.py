@@ -5,11 +5,13 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import pytest
 
 from privity.common.release.report import pair_strengths
 from privity.common.release.report.best_marginals import BestMargins
-from privity.common.release.report.noisy_association import strength
-from privity.common.release.report.pair_strengths import pairs, shown
+from privity.common.release.report.noisy_association import Strength, strength
+from privity.common.release.report.pair_strengths import Pair, pairs, shown
+from privity.common.release.report.quality import Standing, standing
 from tests.harness.consortium import make_schema, make_table
 
 SCHEMA = make_schema((3, 2, 4, 2, 3))
@@ -42,3 +44,21 @@ def test_a_page_has_the_strongest_pairs_in_the_order_of_the_schema(monkeypatch):
 def test_pairs_that_are_too_large_to_be_counted_are_left_out():
     table = make_table(make_schema((1100, 1000, 2)), 50, seed=1)
     assert [(pair.a, pair.b) for pair in found_in(table)] == [(0, 2), (1, 2)]
+
+
+@pytest.mark.parametrize(
+    ("measured", "synthetic", "stands"),
+    [
+        (Strength(0.40, 0.05, 0, 0.05), 0.45, Standing.KEPT),
+        (Strength(0.40, 0.05, 0, 0.05), 0.55, Standing.DIFFERENT),
+        (Strength(0.82, 0.83, 0, 0.3), 0.12, Standing.HIDDEN),
+        (Strength(0.22, 0.22, 0, 0.1), 0.20, Standing.HIDDEN),
+        (Strength(0.60, 0.15, 0, 0.1), 0.30, Standing.DIFFERENT),
+        (Strength(0.02, 0.05, 0, 0.05), 0.03, Standing.INDEPENDENT),
+        (Strength(0.02, 0.30, 0, 0.3), 0.03, Standing.HIDDEN),
+        (Strength(0.02, 0.05, 0, 0.05), 0.40, Standing.DIFFERENT),
+        (None, 0.40, Standing.UNMEASURED),
+    ],
+)
+def test_how_a_pair_stands_goes_by_its_error_bar(measured: Strength | None, synthetic: float, stands: Standing) -> None:
+    assert standing(Pair(0, 1, measured, None, Strength(synthetic, 0, 0, 0))) is stands
