@@ -39,7 +39,7 @@ def read_toml(
         document = tomllib.loads(text)
     except FileNotFoundError:
         if format_name in WRITTEN_BY:
-            first = f"{WRITTEN_BY[format_name]}, if the path is right"
+            first = f"{WRITTEN_BY[format_name]}; or give the right path (--config, --folder)"
             raise PrivityError(Catalogue.OUT_OF_ORDER, missing=path, first=first) from None
         raise PrivityError(Catalogue.FILE_MISSING, file=path) from None
     except (ValueError, RecursionError, OSError) as error:
