@@ -21,7 +21,7 @@ class Population:
 
     Attributes:
         name: what the people are called; the ledger is kept under this name.
-        total_epsilon, total_delta: what all releases about them may cost one of them, ever.
+        total_epsilon, total_delta: what all releases about them together may ever cost one of them.
         rows_per_person: most rows that one of them has in any table.
 
     Raises:

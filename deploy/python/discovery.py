@@ -72,7 +72,7 @@ class Discover(Synthesizer):
         texts: Texts | None = None,
         numbers: bool = True,
     ) -> Self:
-        """Discover the domains; charged to the ledger whether or not it comes to an end.
+        """Discover the domains; charged to the ledger even if it does not finish.
 
         Args:
             table, schema, person, order: as of every Synthesizer.

@@ -29,9 +29,9 @@ def declare_population(
     rows_per_person: int = 1,
     ledger: Path | str | None = None,
 ) -> Ledger:
-    """Declare the people whose rows will be used, once: what all releases about them may cost one of them, ever.
+    """Declare the people whose rows will be used, once: what all releases about them together may ever cost one of them.
 
-    To say the same again changes nothing; ``privity population change`` declares another total.
+    Declaring the same again changes nothing; ``privity population change`` declares another total.
 
     Args:
         total_epsilon, total_delta: exact, such as ``4`` and ``1e-6``; a float stands for its shortest decimal.
@@ -39,7 +39,7 @@ def declare_population(
         ledger: the ledger's file; by default one in the user's state folder.
 
     Raises:
-        PrivityError: bad-option: they are declared otherwise, or have a ledger elsewhere; ledger-unusable.
+        PrivityError: bad-option: they are declared with other figures, or have a ledger elsewhere; ledger-unusable.
     """
     declare(parse_population(name, total_epsilon, total_delta, rows_per_person), ledger).close()
     return Ledger(name, ledger)

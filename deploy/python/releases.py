@@ -106,7 +106,7 @@ class Release(Shown):
 
     Raises:
         ProblemsFound: every fault at once: missing, altered or malformed files, and what does not fit together.
-        PrivityError: file-missing, file-unreadable, connection-failed; tampered: it holds what no release has.
+        PrivityError: file-missing, file-unreadable, connection-failed; tampered: it contains something that no release has.
     """
 
     def __init__(self, source: Path | str) -> None:
@@ -133,7 +133,7 @@ class Release(Shown):
         return self
 
     def verify(self, root: Path | str | None = None) -> list[str]:
-        """Check all of it again; what was checked, a sentence each.
+        """Check all of it again; returns what was checked, in sentences.
 
         Args:
             root: the file of the organiser's public key: says who signed the release, too, and whether all agree.
@@ -209,7 +209,7 @@ class Release(Shown):
             where: values that attributes must have, read by their text; a number stands for its bin.
 
         Raises:
-            ProblemsFound: an attribute or a value that there is not.
+            ProblemsFound: an attribute or a value that does not exist.
             PrivityError: too-rare: the model has hardly any such rows.
         """
         return SavedModel(self.model).sample(n, seed, where)

@@ -31,8 +31,8 @@ class SavedModel:
             where: values that attributes must have, read by their text; a number stands for its bin.
 
         Raises:
-            ProblemsFound: an attribute or a value that there is not.
-            PrivityError: too-rare: the model has hardly any such rows; bad-option: an argument that cannot be.
+            ProblemsFound: an attribute or a value that does not exist.
+            PrivityError: too-rare: the model has hardly any such rows; bad-option: an argument that is not possible.
         """
         rows, schema = whole_number("n", n, 1), self.model.schema
         seed = None if seed is None else whole_number("seed", seed, 0)

@@ -208,7 +208,7 @@ class Schema:
         return copy.deepcopy(self._document)
 
     def save(self, path: Path | str) -> None:
-        """Write it as JSON; raises FileExistsError rather than to replace a file."""
+        """Write it as JSON; raises FileExistsError instead of replacing a file."""
         if Path(path).exists():
             raise FileExistsError(f"{path} exists: choose another name, or remove it first")
         write_text(json.dumps(self._document, indent=2, ensure_ascii=False) + "\n", Path(path))

@@ -49,7 +49,7 @@ OWNER = "owner"
 
 
 class NotFittedError(ValueError, AttributeError):
-    """A model was asked for that is not learnt yet."""
+    """A model was asked for that has not been learnt yet."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Synthesizer:
         record_: what the fit has revealed and charged.
 
     Raises:
-        PrivityError, ProblemsFound: an epsilon that cannot be, or settings that there are not.
+        PrivityError, ProblemsFound: an epsilon that is not possible, or unknown settings.
         NotFittedError: what ends in ``_``, and ``sample``, before ``fit``.
     """
 
@@ -140,7 +140,7 @@ class Synthesizer:
         self._fitted: Fitted | None = None
 
     def fit(self, table: Table, schema: Schema, *, person: str | None = None, order: str | None = None) -> Self:
-        """Learn the model; charged to the ledger whether or not it comes to an end.
+        """Learn the model; charged to the ledger even if it does not finish.
 
         Up to a quarter of the budget goes to the domains of the numbers that the schema leaves to be discovered, if
         there are any.
@@ -153,7 +153,7 @@ class Synthesizer:
                 address whose people may have several rows.
 
         Raises:
-            ProblemsFound: rows that do not fit the schema (the message shows values: it is the owner's).
+            ProblemsFound: rows that do not fit the schema (the message shows values and is for the owner only).
             PrivityError: population-undeclared, budget-exhausted or ledger-unusable.
         """
         declared = given_schema(schema)
