@@ -29,7 +29,7 @@ def declare_population(
     rows_per_person: int = 1,
     ledger: Path | str | None = None,
 ) -> Ledger:
-    """Declare the people whose rows will be used, once: what all releases about them together may ever cost one of them.
+    """Declare once the people whose rows will be used: what all releases together may ever cost one of them.
 
     Declaring the same again changes nothing; ``privity population change`` declares another total.
 

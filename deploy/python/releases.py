@@ -106,7 +106,7 @@ class Release(Shown):
 
     Raises:
         ProblemsFound: every fault at once: missing, altered or malformed files, and what does not fit together.
-        PrivityError: file-missing, file-unreadable, connection-failed; tampered: it contains something that no release has.
+        PrivityError: file-missing, file-unreadable, connection-failed; tampered: it contains something foreign.
     """
 
     def __init__(self, source: Path | str) -> None:
