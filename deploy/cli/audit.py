@@ -21,9 +21,7 @@ from privity.deploy.audit.subject import Subject
 
 
 def audit_command(
-    quick: Annotated[
-        bool, typer.Option("--quick", help="fewer cases and samples; about two minutes on one core")
-    ] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="fewer cases and samples; about three minutes")] = False,
     mechanism: Annotated[str | None, typer.Option(help="only this mechanism, such as 'secure sum'")] = None,
     json_out: Annotated[Path | None, typer.Option("--json", help="where to write the findings as JSON")] = None,
     markdown: Annotated[Path | None, typer.Option(help="where to write the findings as a markdown table")] = None,

@@ -72,9 +72,14 @@ def shown_commands(text: str) -> list[str]:
     return [line.removeprefix("$ ") for block in blocks for line in block.splitlines() if line.startswith("$ ")]
 
 
+def serves(command: str) -> bool:
+    """Whether a command line of a page is a node, which goes on until it is ended."""
+    return command.split()[2] == "serve"
+
+
 def program(command: str) -> list[str]:
     """A command line of a page, to be run as it stands."""
-    name, *arguments = shlex.split(command.removesuffix(" &"))
+    name, *arguments = shlex.split(command)
     assert name == "privity"
     return [sys.executable, "-m", "privity.deploy.cli.main", *arguments]
 
@@ -84,7 +89,7 @@ def here(place: Path, command: str, **environment: str) -> subprocess.CompletedP
 
     The command's own entry point, with its exit code and what it prints.
     """
-    name, *arguments = shlex.split(command.removesuffix(" &"))
+    name, *arguments = shlex.split(command)
     out, err, code = io.StringIO(), io.StringIO(), 0
     before, handler = sys.argv, signal.getsignal(signal.SIGTERM)
     sys.argv = [name, *arguments]

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.harness.command import ROOT, run_in
+from tests.harness.command import ROOT, run_in, serves
 from tests.harness.walkthrough import CURATOR, commands, write_rows
 
 ROWS = 300
@@ -25,7 +25,7 @@ def found(place: Path, address: str, *, listen: str | None = None, instead: Iter
     write_rows(place, ROWS)
     others = {tuple(shlex.split(command)[:3]): command for command in instead}
     for command in commands():
-        if command.endswith("&"):
+        if serves(command):
             return
         words = shlex.split(others.get(tuple(shlex.split(command)[:3]), command.replace(CURATOR, address)))
         if listen and words[1:3] == ["curator", "init"]:

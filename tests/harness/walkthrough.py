@@ -1,9 +1,12 @@
-"""The commands of docs/walkthrough.md, and the files that a consortium has before it begins."""
+"""What docs/walkthrough.md shows: its commands, its edits, and the program that makes the files."""
 
 from __future__ import annotations
 
+import re
 import shlex
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Self
 
@@ -25,7 +28,7 @@ ROWS = 900
 
 
 TWO_RUNS = "## Open domains take two runs"
-"""The section for a schema that leaves domains open: in the place of the page's run."""
+"""The section for a schema that leaves domains open: it goes on where the page's run has ended."""
 
 
 def commands() -> list[str]:
@@ -35,7 +38,35 @@ def commands() -> list[str]:
 
 def commands_of_two_runs() -> list[str]:
     """Those for open domains."""
-    return shown_commands(PAGE.read_text(encoding="utf-8").partition(TWO_RUNS)[2])
+    return [step for step in steps_of_two_runs() if not step.startswith("#")]
+
+
+def steps_of_two_runs() -> list[str]:
+    """The commands for open domains, and the edits between them."""
+    after = PAGE.read_text(encoding="utf-8").partition(TWO_RUNS)[2]
+    blocks = re.findall(r"^```(?:toml|console)\n.*?^```$", after, re.MULTILINE | re.DOTALL)
+    return [
+        step
+        for block in blocks
+        for step in ([block.split("\n", 1)[1][:-3]] if block.startswith("```toml") else shown_commands(block))
+    ]
+
+
+def edit(folder: Path, step: str) -> None:
+    """Do an edit of the page: a line, below a comment that names the files in which it replaces that of its key."""
+    files, line = step.splitlines()
+    key = line.partition(" = ")[0]
+    for name in re.findall(r"\w+/\w+\.toml", files):
+        changed, count = re.subn(rf"^{key} = .*$", lambda _: line, (folder / name).read_text(), flags=re.MULTILINE)
+        assert count == 1, f"{name}: {key}"
+        (folder / name).write_text(changed)
+
+
+def make_files(folder: Path) -> None:
+    """Each party's rows and the schemas, by the page's program."""
+    (program,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (folder / "make_files.py").write_text(program, encoding="utf-8")
+    subprocess.run([sys.executable, "make_files.py"], cwd=folder, check=True, timeout=100)
 
 
 def free_port() -> int:
@@ -55,9 +86,9 @@ class Background:
         return self
 
     def start(self, command: str) -> None:
-        """A command line of the page, which may end in ``&``."""
+        """A command line of the page."""
         with (self._place / f"{len(self.processes)}.log").open("wb") as log:
-            _, *arguments = shlex.split(command.removesuffix(" &"))
+            _, *arguments = shlex.split(command)
             self.processes.append(start(*arguments, cwd=self._place, output=log))
 
     def logs(self) -> str:
@@ -71,7 +102,7 @@ class Background:
 
 
 def write_rows(folder: Path, rows_in_all: int = ROWS) -> None:
-    """Each party's rows and the schema."""
+    """Each party's rows and the schema, fewer than on the page and of more kinds."""
     table, _ = write_people(folder, rows_in_all)
     rows = pd.read_csv(table, dtype=str, keep_default_na=False)
     for number, party in enumerate(PARTIES):
@@ -85,7 +116,8 @@ def check_release(folder: Path) -> None:
     signatures = check_signatures(folder / "release", folder / "organiser" / "organiser.pub")
     assert signatures.problems == []
     assert f"All {len(PARTIES)} parties and the curator agree." in signatures.lines
-    assert len(pd.read_csv(folder / "release" / "synthetic.csv")) == ROWS
+    rows = sum(len(pd.read_csv(folder / f"{party}.csv")) for party in PARTIES)
+    assert len(pd.read_csv(folder / "release" / "synthetic.csv")) == rows
     assert {(folder / party / "manifest.json").read_bytes() for party in PARTIES} == {
         (folder / "organiser" / "manifest.json").read_bytes()
     }

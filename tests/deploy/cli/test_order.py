@@ -11,7 +11,7 @@ import pytest
 
 from privity.common.exit_codes import Exit
 from privity.deploy.operator import operator_client
-from tests.harness.command import here, listening, wait_until
+from tests.harness.command import here, listening, serves, wait_until
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port, write_rows
 
 pytestmark = pytest.mark.process
@@ -63,7 +63,7 @@ class Founding:
 
     def reach(self, number: int) -> None:
         for command in self.page[self._done : number]:
-            if command.endswith("&"):
+            if serves(command):
                 self._nodes.start(command)
                 wait_until(lambda: listening(self.port), "the curator")
             else:

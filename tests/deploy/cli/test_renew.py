@@ -10,7 +10,7 @@ import pytest
 from privity.common.consortium.manifest import read_manifest
 from privity.common.crypto.identity import Identity
 from privity.common.release.release_folder import verify_release
-from tests.harness.command import here, wait_until
+from tests.harness.command import here, serves, wait_until
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port, write_rows
 
 pytestmark = pytest.mark.process
@@ -43,7 +43,7 @@ def test_everybody_renews_and_nobody_restarts(tmp_path: Path) -> None:
 
     with Background(tmp_path) as nodes:
         for command in founding:
-            if command.endswith("&"):
+            if serves(command):
                 nodes.start(command)
             else:
                 run(command)

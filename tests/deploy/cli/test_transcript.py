@@ -14,7 +14,7 @@ from privity.common.crypto.identity import Identity
 from privity.common.exit_codes import Exit
 from privity.common.formats import read_json
 from privity.common.protocol.transcript import open_transcript, transcript_text
-from tests.harness.command import here, program, run_in, wait_until
+from tests.harness.command import here, program, run_in, serves, wait_until
 from tests.harness.founding import found
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port
 
@@ -38,7 +38,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found(folder, address)
     with Background(folder) as nodes:
         for command in commands():
-            if command.endswith("&"):
+            if serves(command):
                 nodes.start(command)
         *_, submit = commands()
         done = subprocess.run(

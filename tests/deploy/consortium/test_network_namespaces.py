@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.harness.command import ROOT, here, program, wait_until
+from tests.harness.command import ROOT, here, program, serves, wait_until
 from tests.harness.namespaces import Hosts, require_namespaces
-from tests.harness.walkthrough import CURATOR, PARTIES, check_release, commands, write_rows
+from tests.harness.walkthrough import CURATOR, PARTIES, check_release, commands, make_files
 
 pytestmark = pytest.mark.external
 
@@ -46,12 +46,12 @@ def follow(hosts: Hosts, place: Path, all_commands: list[str], proxy: str = "") 
     Args:
         proxy: goes into the settings of every party.
     """
-    write_rows(place)
+    make_files(place)
     logs = []
     for command in all_commands:
         command = command.replace(CURATOR, f"{hosts.name(HUB)}:{PORT}")
         host = host_of(command)
-        if command.endswith("&"):
+        if serves(command):
             logs.append(place / f"{len(logs)}.log")
             hosts.start(host, program(command), place, logs[-1])
             continue

@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 
 from privity.common.release.release_folder import verify_release
-from tests.harness.command import ROOT, here, listening, program, shown_commands, wait_until
+from tests.harness.command import ROOT, here, listening, program, serves, shown_commands, wait_until
 from tests.harness.tables import write_people
 
 pytestmark = pytest.mark.process
@@ -55,7 +55,7 @@ class Person:
         for command in self._stages[stage]:
             mine = re.sub(r"\bnorth\b", self.name, command) if self.name in PARTIES else command
             self.said.append(mine)
-            if mine.endswith("&"):
+            if serves(mine):
                 with self.log.open("wb") as log:
                     self.nodes.append(subprocess.Popen(program(mine), cwd=self.place, stdout=log, stderr=log))
                 continue

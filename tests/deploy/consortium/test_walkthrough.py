@@ -1,4 +1,4 @@
-"""docs/walkthrough.md, command by command as it stands: real processes, separate folders, separate keys."""
+"""docs/walkthrough.md, step by step as it stands: real processes, separate folders, separate keys."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 
 from privity.common.exit_codes import Exit
 from privity.common.formats import require
-from tests.harness.command import here, listening, privity, program, wait_until
-from tests.harness.walkthrough import Background, check_release, commands, write_rows
+from privity.common.release.release_folder import verify_release
+from tests.harness.command import here, listening, privity, program, serves, wait_until
+from tests.harness.walkthrough import Background, check_release, commands, edit, make_files, steps_of_two_runs
 
 pytestmark = pytest.mark.process
 
@@ -21,8 +22,10 @@ MOST_COMMANDS = 15
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-    """The parties' rows and the schema, as a consortium has them before it begins."""
-    write_rows(tmp_path)
+    """The parties' rows and the schema, as the page makes them."""
+    if listening(7443):
+        pytest.skip("port 7443, which the page names, is taken on this machine")
+    make_files(tmp_path)
     return tmp_path
 
 
@@ -33,31 +36,45 @@ def nodes(place: Path) -> Iterator[Background]:
         yield made
 
 
-def test_a_newcomer_reaches_a_release(place: Path, nodes: Background) -> None:
-    all_commands = commands()
-    assert len(all_commands) <= MOST_COMMANDS
-    if listening(7443):
-        pytest.skip("port 7443, which the page names, is taken on this machine")
-    for command in all_commands:
-        if command.endswith("&"):
-            nodes.start(command)
+def follow(place: Path, nodes: Background, steps: list[str]) -> None:
+    for step in steps:
+        if step.startswith("#"):
+            edit(place, step)
             continue
-        done = subprocess.run(program(command), cwd=place, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}{nodes.logs()}"
+        if serves(step):
+            nodes.start(step)
+            continue
+        done = subprocess.run(program(step), cwd=place, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, f"{step}\n{done.stdout}{done.stderr}{nodes.logs()}"
+
+
+def test_a_newcomer_reaches_a_release(place: Path, nodes: Background) -> None:
+    assert len(commands()) <= MOST_COMMANDS
+    follow(place, nodes, commands())
     check_release(place)
     statement = json.loads((place / "release" / "privacy.json").read_text())
     require(statement, "privacy", "privacy")
     assert not statement["simulation"]
-    assert [party["rows"] for party in statement["parties"]] == [300, 300, 300]
+    assert [party["rows"] for party in statement["parties"]] == [6730, 6730, 6730]
     spent = here(place, "privity party ledger --config north/party.toml")
     assert "epsilon 1 spent. Left: 0 of 1." in spent.stdout
 
 
+@pytest.mark.long
+def test_the_page_is_followed_to_its_end(place: Path, nodes: Background) -> None:
+    follow(place, nodes, commands())
+    follow(place, nodes, steps_of_two_runs())
+    verify_release(place / "release")
+    verify_release(place / "second")
+    header = (place / "second" / "synthetic.csv").read_text().splitlines()[0]
+    assert header == "visits,diseases,deductible,health"
+    first, second = ((place / name / "schema.json").read_text() for name in ("release", "second"))
+    assert first != second, "the second has the domains that were found"
+
+
 def test_a_party_that_nobody_sealed_is_told_so_and_stops(place: Path, nodes: Background) -> None:
-    if listening(7443):
-        pytest.skip("port 7443, which the page names, is taken on this machine")
     for command in commands()[:10]:
-        if command.endswith("&"):
+        if serves(command):
             nodes.start(command)
         else:
             assert here(place, command).returncode == 0
