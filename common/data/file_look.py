@@ -15,6 +15,7 @@ from typing import Any
 
 from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.csv_text import csv_rows, open_text
+from privity.common.data.date_formats import formats_of
 from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks
 from privity.common.data.dialect_detection import fitting_marks, likely_dialect, likely_encoding, readings, sample
 from privity.common.data.reading_hints import encoding_hint, quoting_hint
@@ -24,6 +25,9 @@ from privity.common.formats import shorten
 
 MOSTLY = 20
 """One row in so many may hold a word in a column of numbers."""
+
+IDENTIFIED = 100
+"""Rows from which a column seems to hold identifiers, if each row has another whole number or text."""
 
 MOST_WORDS = 5
 """Words that such a column may hold: more are no markers of missing values."""
@@ -39,12 +43,14 @@ class LookedAt:
         texts: how many rows have each of its texts; of texts that mean no value as well.
         missing: those of its texts that seem to mean no value, if it is a column of numbers.
         fits: marks with which all others are numbers, the likeliest first; empty if they are none.
+        identifies: whether it seems to hold identifiers: every row has another whole number or text.
     """
 
     name: str
     texts: Counter[str]
     missing: tuple[str, ...]
     fits: tuple[NumberMarks, ...]
+    identifies: bool = False
 
     @property
     def values(self) -> list[str]:
@@ -110,6 +116,15 @@ def look_at(path: Path | str, dialect: Mapping[str, Any] | None = None) -> Look:
     columns = [_column(name, texts, rows) for name, texts in zip(names, counts, strict=True) if name not in ignored]
     usual = _usual_marks(columns)
     columns = [_settled(column, usual, findings) for column in columns]
+    identifiers = [column.name for column in columns if _identifies(column, rows)]
+    # By name only; and with nothing else there is nothing to leave them out of.
+    left_out = found.header and len(identifiers) < len(columns)
+    columns = [replace(column, identifies=left_out and column.name in identifiers) for column in columns]
+    then = 'It is left out of the draft, by "extraColumns"' if left_out else "If it is one, remove it"
+    findings += [
+        f"{shorten(name)} looks like an identifier: every row has another value. {then}; if it is none, declare it."
+        for name in identifiers
+    ]
     decimal = None if usual.decimal == PLAIN.decimal else usual.decimal
     found = replace(found, decimal=decimal, group=usual.group or None)
     return Look(file, found, rows, tuple(columns), ignored, tuple(findings))
@@ -205,6 +220,15 @@ def _column(name: str, texts: Counter[str], rows: int) -> LookedAt:
     if odd and len(odd) <= MOST_WORDS and MOSTLY * sum(texts[word] for word in odd) <= rows:
         fits = fitting_marks([text for text in values if text not in odd])
     return LookedAt(name, texts, (*missing, *odd) if fits else (), tuple(fits))
+
+
+def _identifies(column: LookedAt, rows: int) -> bool:
+    """Whether every row has another whole number or text; other numbers, and dates, differ by nature."""
+    if rows < IDENTIFIED or len(column.values) < rows:
+        return False
+    if (marks := column.marks) is not None:
+        return all((marks.plain(text) or "").lstrip("+-").isdigit() for text in column.values)
+    return not formats_of(column.values)
 
 
 def _usual_marks(columns: Sequence[LookedAt]) -> NumberMarks:

@@ -56,9 +56,10 @@ def drafted(look: Look) -> dict[str, Any]:
     document = {"format_version": FORMAT_VERSION, "name": name, "reviewed": False, "description": DRAFTED}
     if dialect := look.dialect.document():
         document["dialect"] = dialect
-    if look.ignored:
+    kept = [column for column in look.columns if not column.identifies]
+    if look.ignored or len(kept) < len(look.columns):
         document["extraColumns"] = "ignore"
-    return {**document, "fields": [draft_field(column, look.dialect) for column in look.columns]}
+    return {**document, "fields": [draft_field(column, look.dialect) for column in kept]}
 
 
 def draft_field(column: LookedAt, dialect: Dialect) -> dict[str, Any]:

@@ -78,6 +78,8 @@ def _values(column: LookedAt, field: dict[str, Any]) -> list[tuple[str, int]]:
 
 def _kind(column: LookedAt, field: dict[str, Any]) -> str:
     """What its values seem to be, in words."""
+    if column.identifies:
+        return "an identifier: left out"
     texts = [text for text in column.texts if text not in field.get("missingValues", ())][:MOST_DATES]
     if forms := formats_of(texts):
         doubt = "" if len(forms) == 1 else ": it is not clear which"
@@ -92,9 +94,11 @@ def _declared(look: Look, fields: Sequence[dict[str, Any]]) -> list[str]:
     found = []
     if document := look.dialect.document():
         found.append(f'"dialect": {json.dumps(document, ensure_ascii=False)}')
-    if look.ignored:
+    if look.ignored or any(column.identifies for column in look.columns):
         found.append('"extraColumns": "ignore"')
-    for field in fields:
+    for column, field in zip(look.columns, fields, strict=True):
+        if column.identifies:
+            continue
         kept = {
             key: value for key, value in field.items() if key not in ("description", "categories", "categoriesOrdered")
         }

@@ -13,9 +13,10 @@ import typer
 from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.dialect import dialect_option
 from privity.common.data.face_hints import face_hints
+from privity.common.data.file_look import look_at
 from privity.common.data.joined_schemas import join_schemas
 from privity.common.data.schema import Schema, load_schema, parse_schema
-from privity.common.data.schema_draft import DRAFTED, LEAK_WARNING, draft_schema
+from privity.common.data.schema_draft import DRAFTED, LEAK_WARNING, drafted
 from privity.common.data.spreadsheet_formulas import warning
 from privity.common.data.table_reading import read_batches
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
@@ -241,13 +242,16 @@ def draft(
     """Draft a schema from a table's own rows. Not private: a person must review it."""
     if out is not None:
         refuse_existing(out)
-    drafted = draft_schema(file, None if dialect is None else dialect_option(dialect))
-    text = json.dumps(drafted, indent=2, ensure_ascii=False)
+    look = look_at(file, None if dialect is None else dialect_option(dialect))
+    document = drafted(look)
+    text = json.dumps(document, indent=2, ensure_ascii=False)
     say(f"Warning: {LEAK_WARNING}", err=True)
+    for finding in look.findings:
+        say(f"- {finding}", err=True)
     if out is None:
         say(*text.split("\n"))
     else:
         write_text(text + "\n", out, private=True)
         say(f"Draft written to {out}. Review it, and then: privity schema review {out}", err=True)
-    for hint in face_hints(drafted["fields"], read_batches(file, parse_schema(drafted, str(file)))):
+    for hint in face_hints(document["fields"], read_batches(file, parse_schema(document, str(file)))):
         say(hint, err=True)

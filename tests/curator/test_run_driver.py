@@ -72,6 +72,7 @@ def test_a_run_from_submission_to_release(tmp_path: Path) -> None:
         ({"settings": {"theta": "6"}}, "no such setting"),
         ({"more": 1}, "unknown key 'more'"),
         ({"rows": 0}, "rows"),
+        ({"algorithm": "discover"}, "leaves the domain of no number open"),
     ],
 )
 def test_a_bad_request_is_refused_before_any_party_is_asked(tmp_path: Path, change: dict, said: str) -> None:

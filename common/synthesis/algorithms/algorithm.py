@@ -162,9 +162,13 @@ class Algorithm(ABC, Generic[S]):
         """The same for a run with a delta.
 
         Raises:
-            PrivityError, ProblemsFound: as ``check``, or a delta for which the algorithm has no use.
+            PrivityError, ProblemsFound: as ``check``, no domain to discover, or a delta for which it has no use.
         """
         self.check(settings, schema)
+        if self.discovers and not undiscovered(schema):
+            reason = f"it leaves the domain of no number open, so that {self.name} would spend epsilon for nothing"
+            hint = 'Run another algorithm with this schema; or leave a domain open, with "domain": "discover".'
+            raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
         self.check_delta(settings, delta)
 
     def possible(self, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:

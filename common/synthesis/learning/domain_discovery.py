@@ -29,7 +29,6 @@ from privity.common.synthesis.learning.grid_histogram import (
     Grid,
     Numbers,
     closer_edges,
-    far,
     grid_of,
     looked_closer,
 )
@@ -55,6 +54,9 @@ POINT = 0.03
 
 GAP = 0.01
 """Part of the rows from which there is a bin between two points."""
+
+SUMS = 40
+"""Of an attribute's coarsest groups: what noise alone makes of the largest of so many must not hide its domain."""
 
 LEAST_GROUPS = 4
 """Groups of which each must stand out of the noise if it holds as much as the others, for a domain to be discovered."""
@@ -169,7 +171,7 @@ def check_noise(session: Session, share: Share, others: int = 0, asked: Fraction
     if not (places := undiscovered(schema)):
         return
     levels = others + sum(len(schema.derived.levels(place)) for place in places)
-    seen = far(math.sqrt(session.noise_variance(levels, share)), len(places))
+    seen = math.sqrt(2 * math.log(SUMS * len(places)) * session.noise_variance(levels, share))
     if seen > session.rows / LEAST_GROUPS:
         reason = f"the domains of {len(places)} numbers would be below the noise, {round(seen)} of {session.rows} rows"
         needed = float(asked or share.budget.epsilon) * seen * LEAST_GROUPS / session.rows

@@ -1,7 +1,9 @@
 """A histogram of an attribute from noisy counts on a public grid; all of it is post-processing, by public numbers.
 
 1. Counts at several resolutions are made consistent by weighted least squares (Hay, Rastogi, Miklau, Suciu, VLDB 2010).
-2. The range ends where counts farther out cannot be told from noise.
+2. The range ends where counts farther out cannot be told from noise, by the law of the noise: at the coarsest
+   resolution all sums that are looked at pass together with probability ``CHANCES[0]`` if there are no rows, at finer
+   ones, where an error is a smaller one, with a larger one. So some rows far out may be lost.
 3. From the coarsest resolution on, a group that stands out of the noise is divided: its finer groups get its count,
    smoothed, and none below 0; one that does not is left whole. What is whole in the end is a cell of the histogram.
 4. A cell that holds much is divided again by the counts of a closer look at it (``closer_edges``).
@@ -14,6 +16,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 
 import numpy as np
@@ -22,6 +25,8 @@ import numpy.typing as npt
 from privity.common.data.attribute import Attribute
 from privity.common.data.derived_attributes import grid_depths
 from privity.common.data.noisy_tables import NoisyTable
+from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
+from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.synthesis.inference.estimation import Estimate, nearest_counts, smooth
 
 Numbers = npt.NDArray[np.float64]
@@ -29,11 +34,15 @@ Numbers = npt.NDArray[np.float64]
 STANDS_OUT = 4
 """Standard deviations of its noise from which a count is divided further, or is a point."""
 
-ENDS = 40
-"""Sums of an attribute's coarsest groups that are looked at for the ends of its range."""
+CHANCES = (0.001, 0.02, 0.3, 0.3)
+"""That noise alone moves an end of a range out: at the coarsest resolution an end of any attribute, at each finer one,
+where the error is small, one end of one attribute."""
 
 LEAST_BEYOND = 1.0
-"""Standard deviations of a count: within a group that has rows, the range ends where no more are left."""
+"""Standard deviations of a count: among single codes, the range ends where no more are left."""
+
+LATTICE = 50
+"""Scale of a law that is as good as continuous."""
 
 LEAST_DEVIATION = 1e-6
 """Of a count, so that what is nearly exact is no division by zero."""
@@ -93,9 +102,48 @@ class Grid:
         return np.concatenate([found, self.apart])
 
 
-def far(deviation: float, attributes: int) -> float:
-    """So far out of the noise hardly any of all sums by which ranges end comes by chance."""
-    return deviation * math.sqrt(2 * math.log(ENDS * attributes))
+@dataclass(frozen=True)
+class Noise:
+    """Of a count.
+
+    Attributes:
+        name: of its law.
+        variables: of that law that it amounts to.
+        deviation: standard.
+    """
+
+    name: str
+    variables: Fraction
+    deviation: float
+
+    @classmethod
+    def of(cls, law: NoiseLaw, variance: float) -> Noise:
+        """Noise of this variance that shares of this law add up to."""
+        one = law.share_variance(1)
+        variables = Fraction(variance / one).limit_denominator(1000) if one else Fraction(1)
+        return cls(law.name, max(variables, Fraction(1)), max(math.sqrt(variance), LEAST_DEVIATION))
+
+    def beyond(self, chance: float, cells: int = 1) -> float:
+        """What the noise of the sum of so many cells exceeds with this probability, or a smaller one."""
+        return self.deviation * _deviations(self.name, self.variables, cells, chance)
+
+    def bounds(self, chance: float, sums: int) -> tuple[Numbers, Numbers]:
+        """What so many counts, one after another, and their sums so far exceed by chance, all of them together.
+
+        The first ones have most of the chance.
+        """
+        each = [chance / (place * (place + 1)) for place in range(1, sums + 1)]
+        # The first count is the first sum.
+        ones = [self.beyond(part / (2 if place else 1)) for place, part in enumerate(each)]
+        together = [self.beyond(part / (2 if place else 1), place + 1) for place, part in enumerate(each)]
+        return np.array(ones), np.array(together)
+
+
+@lru_cache(maxsize=4096)
+def _deviations(name: str, variables: Fraction, cells: int, chance: float) -> float:
+    law = NoiseLaw(name, Fraction(LATTICE if name == LAPLACE else LATTICE**2))
+    width = half_width(law, variables, cells, 1 - 2 * Fraction(chance))
+    return width / math.sqrt(float(variables) * law.share_variance(1))
 
 
 def grid_of(attribute: Attribute, tables: Sequence[NoisyTable], attributes: int) -> Grid:
@@ -104,8 +152,7 @@ def grid_of(attribute: Attribute, tables: Sequence[NoisyTable], attributes: int)
     Args:
         attributes: how many are discovered together.
     """
-    deviation = max(math.sqrt(tables[0].variance), LEAST_DEVIATION)
-    values = attribute.values
+    noise, values = Noise.of(tables[0].law, tables[0].variance), attribute.values
     # What is no value stays a group of its own at every resolution.
     apart = np.mean([table.counts[len(table.counts) - attribute.apart :] for table in tables], axis=0)
     apart = np.maximum(apart, 0.0)
@@ -113,9 +160,9 @@ def grid_of(attribute: Attribute, tables: Sequence[NoisyTable], attributes: int)
     counts = [table.counts[: len(table.counts) - attribute.apart].astype(np.float64) for table in tables]
     zero = bisect_left(attribute.edges, 0)
     zero = zero if zero < values and attribute.edges[zero] == 0 else -1
-    tree = _Tree(counts, (*grid_depths(values)[::-1], 0), zero, deviation, far(deviation, attributes))
+    tree = _Tree(counts, (*grid_depths(values)[::-1], 0), zero, noise, attributes)
     cells = tree.cells(tables[0].rows - float(apart.sum()))
-    return Grid(attribute.edges, attribute.point or Fraction(1), cells, apart, deviation, tables[0].rows)
+    return Grid(attribute.edges, attribute.point or Fraction(1), cells, apart, noise.deviation, tables[0].rows)
 
 
 class _Tree:
@@ -126,11 +173,13 @@ class _Tree:
     """
 
     def __init__(
-        self, counts: Sequence[Numbers], depths: Sequence[int], zero: int, deviation: float, far: float
+        self, counts: Sequence[Numbers], depths: Sequence[int], zero: int, noise: Noise, attributes: int
     ) -> None:
         self._depths, self._values, self._zero = depths, len(counts[-1]), zero
-        self._deviation, self._far = deviation, far
-        self._counts = _consistent(counts, depths, deviation)
+        self._noise, self._deviation = noise, noise.deviation
+        # Of one end each.
+        self._chances = CHANCES[0] / attributes / 2, *CHANCES[1:]
+        self._counts = _consistent(counts, depths, noise.deviation)
 
     def cells(self, total: float) -> list[Cell]:
         """Cells of a histogram of so many rows, in their order; none before the first or after the last has any."""
@@ -151,27 +200,25 @@ class _Tree:
         low = high = int(counts.argmax())
         while True:
             below, above = counts[:low][::-1], counts[high + 1 :]
-            if (seen := self._seen(above)) is not None:
+            if (seen := self._seen(above, 0)) is not None:
                 high += 1 + seen
-            elif (seen := self._seen(below)) is not None:
+            elif (seen := self._seen(below, 0)) is not None:
                 low -= 1 + seen
             elif self._are_left(low, high, total):
-                # Where they are is less sure: next to the others, and not beyond zero.
-                one_sign = low <= self._zero >> self._depths[0] <= high
-                if len(above) and (one_sign or _clearest(above) >= _clearest(below)):
-                    high += 1
-                elif len(below) and not one_sign:
-                    low -= 1
-                else:
+                # Where they are is less sure: next to the others, below zero only if the group itself shows some.
+                up = _clearest(above) >= _clearest(below)
+                side, one_sign = above if up else below, up and low <= self._zero >> self._depths[0] <= high
+                if not len(side) or not (one_sign or side[0] > self._deviation):
                     break
+                low, high = low - (not up), high + up
             else:
                 break
         return self._end(0, low, high, up=False), self._end(0, high, low, up=True)
 
-    def _seen(self, counts: Numbers) -> int | None:
+    def _seen(self, counts: Numbers, level: int) -> int | None:
         """The first place up to which these together stand out of their noise, or at which one does."""
-        together = np.cumsum(counts) > self._far * np.sqrt(np.arange(1, len(counts) + 1))
-        seen = np.flatnonzero(together | (counts > self._far))
+        one, together = self._noise.bounds(self._chances[level], len(counts))
+        seen = np.flatnonzero((np.cumsum(counts) > together) | (counts > one))
         return int(seen[0]) if len(seen) else None
 
     def _are_left(self, low: int, high: int, total: float) -> bool:
@@ -180,31 +227,51 @@ class _Tree:
         inside = float(counts[low : high + 1].sum())
         outside, weight = float(counts.sum()) - inside, within / len(counts)
         left = (1 - weight) * (total - inside) + weight * outside
-        return left > self._far * math.sqrt(within * (1 - weight))
+        return left > self._noise.beyond(self._chances[0]) * math.sqrt(within * (1 - weight))
 
     def _end(self, level: int, group: int, other: int, *, up: bool) -> int:
         """Where the range ends within a group, as closely as its finer groups tell; ``other`` has its other end."""
-        if level + 1 == len(self._counts) or self._counts[level][group] < STANDS_OUT * self._deviation:
+        unclear = group == other and self._counts[level][group] < STANDS_OUT * self._deviation
+        if level + 1 == len(self._counts) or unclear:
             return min(self._values, (group + up) << self._depths[level])
         groups = self._children(level, group)
         if group != other:
-            return self._end(level + 1, self._last(level + 1, groups if up else groups[::-1]), -1, up=up)
+            outwards = groups if up else groups[::-1]
+            if (last := self._last(level + 1, outwards, -1)) >= 0:
+                return self._end(level + 1, int(outwards[last]), -1, up=up)
+            # Where in it its rows are is not told.
+            middle = int(outwards[(len(outwards) - 1) // 2])
+            return min(self._values, (middle + up) << self._depths[level + 1])
         # Both ends are in it: each is sought from where most is.
-        largest = int(self._counts[level + 1][groups].argmax())
-        low, high = self._last(level + 1, groups[largest::-1]), self._last(level + 1, groups[largest:])
+        counts = self._counts[level + 1][groups]
+        largest = int(counts.argmax())
+        rising = _clearest(counts[largest + 1 :]) >= _clearest(counts[:largest][::-1])
+        low = int(groups[largest - self._last(level + 1, groups[largest::-1], 0, from_zero=not rising)])
+        high = int(groups[largest + self._last(level + 1, groups[largest:], 0, from_zero=rising)])
         return self._end(level + 1, high, low, up=True) if up else self._end(level + 1, low, high, up=False)
 
-    def _last(self, level: int, outwards: npt.NDArray[np.intp]) -> int:
-        """The group after which these have next to no rows together, and none stands far out of the noise."""
+    def _last(self, level: int, outwards: npt.NDArray[np.intp], last: int, *, from_zero: bool = False) -> int:
+        """The place of the last one of these groups that stands out of the noise, alone or with those before it.
+
+        Args:
+            last: the place of one that has rows; -1 if none is known.
+            from_zero: whether numbers of this sign are to be expected if the first one is that of zero.
+        """
         counts = self._counts[level][outwards]
-        beyond = np.append(np.cumsum(counts[:0:-1])[::-1], 0.0)
-        last = int(np.flatnonzero(beyond <= LEAST_BEYOND * self._deviation)[0])
-        last = max(last, *np.flatnonzero(counts > self._far)[-1:].tolist(), 0)
-        # Most numbers are of one sign: beyond zero there are only rows that stand out.
+        # Most numbers are of one sign: beyond zero there are only rows that stand out far.
         zero = np.flatnonzero(outwards == self._zero >> self._depths[level])
-        if self._zero >= 0 and len(zero) and zero[0] < last and self._seen(counts[zero[0] + 1 : last + 1]) is None:
-            last = int(zero[0])
-        return int(outwards[last])
+        turn = int(zero[0]) if self._zero >= 0 and len(zero) and (zero[0] or not from_zero) else len(outwards)
+        if level + 1 == len(self._counts):
+            # So near, an error is small: all but next to none.
+            beyond = np.append(np.cumsum(counts[:0:-1])[::-1], 0.0)
+            last = max(last, min(turn, int(np.flatnonzero(beyond <= LEAST_BEYOND * self._deviation)[0])))
+        while True:
+            if (seen := self._seen(counts[last + 1 : turn + 1 if last <= turn else None], level)) is not None:
+                last += 1 + seen
+            elif last <= turn and (seen := self._seen(counts[turn + 1 :], 0)) is not None:
+                last = turn + 1 + seen
+            else:
+                return last
 
     def _children(self, level: int, group: int) -> npt.NDArray[np.intp]:
         step = self._depths[level] - self._depths[level + 1]

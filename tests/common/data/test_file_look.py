@@ -51,6 +51,27 @@ def test_the_likely_dialect(text, declared):
     assert likely_dialect(text.encode()).document() == declared
 
 
+def test_an_identifier_is_left_out_of_a_draft_and_named(tmp_path):
+    """A register with semicolons, decimal commas, days, and two columns that number or name its rows."""
+    path = tmp_path / "register.csv"
+    rows = [
+        f"{70_001 + 7 * place};P-{place:04d};{place % 60 + 20};{place},{place % 7}5;{1 + place % 28}.3.{1900 + place}"
+        for place in range(120)
+    ]
+    path.write_text("\n".join(["patient_id;case;age;cost;day", *rows]) + "\n", encoding="utf-8-sig")
+    look = look_at(path)
+    assert [column.name for column in look.columns if column.identifies] == ["patient_id", "case"]
+    said = [finding for finding in look.findings if "looks like an identifier: every row has another value" in finding]
+    assert [finding.split()[0] for finding in said] == ["'patient_id'", "'case'"]
+    drafted = draft_schema(path)
+    assert [field["name"] for field in drafted["fields"]] == ["age", "cost", "day"]
+    assert read_table(path, parse_schema(drafted, "draft")).rows == 120, "the other columns are read"
+    path.write_text("\n".join(["patient_id;case", *(";".join(row.split(";")[:2]) for row in rows)]) + "\n")
+    assert [field["name"] for field in draft_schema(path)["fields"]] == ["patient_id", "case"], "nothing else is there"
+    path.write_text("\n".join(["id,age", *(f"{place % 119},{place % 5}" for place in range(120))]) + "\n")
+    assert not any(column.identifies for column in look_at(path).columns), "two rows have the same"
+
+
 ENCODINGS = ["utf-8", "utf-8-sig", "cp1252", "utf-16", "utf-16-le", "mac-roman", "cp1251"]
 
 

@@ -87,3 +87,10 @@ def test_unknown_attributes_are_refused_on_both_sides() -> None:
     request = RunRequest("dp-subn", {}, Fraction(1), 1, 3072, None, attributes=("A0", "B"))
     with pytest.raises(PrivityError, match="the schema has no 'B'"):
         request.check(consortium.manifest, consortium.schema)
+
+
+def test_a_party_refuses_to_discover_where_no_domain_is_open() -> None:
+    consortium = consortium_of_some()
+    reply = consortium.tell("party-2", Enrol(consortium.spec(algorithm="discover")))
+    assert isinstance(reply, Refusal)
+    assert "leaves the domain of no number open" in reply.message

@@ -65,6 +65,18 @@ def test_one_owner_from_a_draft_to_a_release(tmp_path: Path, monkeypatch) -> Non
     assert undiscovered(load_schema(tmp_path / "known.json")) == []
     broke = privity("schema", "discover", *given, "--out", tmp_path / "more.json")
     assert broke.returncode == Exit.BUDGET
+    given = ("--data", table, "--schema", tmp_path / "known.json", "--epsilon", "0.1")
+    alone = ("--population", "people", "--out", tmp_path / "again")
+    for asked in [
+        ("schema", "discover", *given, *alone),
+        ("synthesize", *given, *alone, "--algorithm", "discover"),
+        ("simulate", *given, "--parties", "2", "--algorithm", "discover", "--out", tmp_path / "again"),
+        ("plan", *given[2:], "--rows", "3000", "--algorithm", "discover"),
+    ]:
+        idle = privity(*asked)
+        assert idle.returncode == Exit.INPUT, asked
+        assert "leaves the domain of no number open" in idle.stderr
+        assert "Run another algorithm" in idle.stderr
 
 
 @pytest.mark.long

@@ -26,6 +26,7 @@ ONE = Fraction(1)
 DELTA = Fraction(1, 2**20)
 APPROXIMATE = {"copula": DELTA}
 KNOWN_TABLES = ("copula", "one-way")
+OF_KNOWN_DOMAINS = sorted(name for name, known in ALGORITHMS.items() if not known.discovers)
 
 
 def planned(algorithm: str, parties: int, kind: SumKind = PAILLIER, delta: Fraction | None = None, **settings):
@@ -41,9 +42,9 @@ def planned(algorithm: str, parties: int, kind: SumKind = PAILLIER, delta: Fract
 @pytest.mark.parametrize(
     ("algorithm", "parties", "delta"),
     [
-        *((name, 3, APPROXIMATE.get(name, Fraction(0))) for name in sorted(ALGORITHMS)),
-        *long_but((), ((name, 2, APPROXIMATE.get(name, Fraction(0))) for name in sorted(ALGORITHMS))),
-        *thinned(((name, 3, DELTA) for name in sorted(ALGORITHMS) if ALGORITHMS[name].spends_delta), 3),
+        *((name, 3, APPROXIMATE.get(name, Fraction(0))) for name in OF_KNOWN_DOMAINS),
+        *long_but((), ((name, 2, APPROXIMATE.get(name, Fraction(0))) for name in OF_KNOWN_DOMAINS)),
+        *thinned(((name, 3, DELTA) for name in OF_KNOWN_DOMAINS if ALGORITHMS[name].spends_delta), 3),
     ],
 )
 def test_the_plan_is_what_the_run_does(tmp_path: Path, algorithm: str, parties: int, delta: Fraction) -> None:
