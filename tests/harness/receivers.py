@@ -41,8 +41,9 @@ def webhook() -> Iterator[Hook]:
             if len(content) < length:
                 return  # whoever sent it was killed meanwhile
             hook.answer(self)
-            self.end_headers()
+            # Before the sender has its answer, so that whoever waits for it finds what was sent.
             hook.posted.append(json.loads(content))
+            self.end_headers()
 
         def log_message(self, *_: object) -> None:
             pass

@@ -49,7 +49,7 @@ class Owners:
     def opens(self, who: str, role: str = "party") -> None:
         """An owner, or the operator, starts a console, and opens its link."""
         known = self._nodes.logs().count("link=")
-        self._nodes.start(f"privity {role} console --config {who}/{role}.toml &")
+        self._nodes.start(f"privity {role} console --config {who}/{role}.toml")
         wait_until(lambda: self._nodes.logs().count("link=") > known, f"the console of {who}")
         self.driver.get(re.findall(r"http://\S+link=\S+", self._nodes.logs())[-1])
         self.sees("Overview", "As of")
@@ -130,10 +130,10 @@ def owners(tmp_path: Path) -> Iterator[Owners]:
         sums = 'minimum_parties = 3\nsecure_sums = ["paillier", "masks"]'
         policy.write_text(text.replace("minimum_parties = 3", sums))
     with Background(tmp_path) as nodes, browser.chromium(tmp_path / "profile") as driver:
-        nodes.start("privity curator serve --config curator/curator.toml &")
+        nodes.start("privity curator serve --config curator/curator.toml")
         wait_until(lambda: "the curator serves" in nodes.logs(), "the curator")
         for party in PARTIES:
-            nodes.start(f"privity party serve --config {party}/party.toml &")
+            nodes.start(f"privity party serve --config {party}/party.toml")
         wait_until(lambda: nodes.logs().count("connected to the curator") == len(PARTIES), "the parties")
         yield Owners(tmp_path, nodes, driver)
 

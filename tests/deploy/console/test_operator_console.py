@@ -38,11 +38,11 @@ def test_an_operator_plans_submits_stops_discards_and_fetches(tmp_path: Path) ->
         assert "The curator cannot be asked" in operator.get("/").text
         for path in ("/runs", "/runs/autumn", "/new"):
             assert "localhost" in operator.get(path).text
-        nodes.start("privity curator serve --config curator/curator.toml &")
+        nodes.start("privity curator serve --config curator/curator.toml")
         wait_until(lambda: "the curator serves" in nodes.logs(), "the curator")
         assert operator.get("/").text.count("never heard of") == len(PARTIES)
         for party in PARTIES:
-            nodes.start(f"privity party serve --config {party}/party.toml &")
+            nodes.start(f"privity party serve --config {party}/party.toml")
         wait_until(lambda: operator.get("/").text.count("never heard of") == 0, "the parties to be connected")
 
         page = operator.get("/").text

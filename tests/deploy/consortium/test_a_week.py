@@ -94,10 +94,10 @@ def week(tmp_path: Path) -> Iterator[Week]:
         for name in ("north/party.toml", "curator/curator.toml"):
             with (tmp_path / name).open("a") as settings:
                 settings.write(f'\n[notices]\nwebhook = "{hook.url}"\n')
-        nodes.start("privity curator serve --config curator/curator.toml &")
+        nodes.start("privity curator serve --config curator/curator.toml")
         week.until(lambda: "the curator serves" in nodes.logs(), "the curator")
         for party in PARTIES:
-            nodes.start(f"privity party serve --config {party}/party.toml &")
+            nodes.start(f"privity party serve --config {party}/party.toml")
         week.until(lambda: nodes.logs().count("connected to the curator") == len(PARTIES), "the parties")
         yield week
 
@@ -177,7 +177,7 @@ def test_a_week_of_ten_runs(week: Week) -> None:
     approves("saturday")
     why = week.ends("saturday", "STOPPED")
     assert "east" in why["reason"]
-    week.nodes.start("privity party serve --config east/party.toml &")
+    week.nodes.start("privity party serve --config east/party.toml")
     week.does(f"privity run resume saturday {OPERATOR}")
     week.ends("saturday")
 
