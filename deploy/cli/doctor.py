@@ -30,7 +30,7 @@ def doctor_command(
     file = config or next((Path(name) for name in NODES if Path(name).exists()), None)
     if file is None or file.name not in NODES:
         raise PrivityError(
-            Catalogue.BAD_OPTION, option="config", reason=f"this folder has none of {', '.join(NODES)}",
+            Catalogue.BAD_OPTION, option="config", reason=f"none of {', '.join(NODES)} was found or named",
             hint="Go to the node's folder, or name its file with --config.",
         )  # fmt: skip
     shown = text_table.table("check", "", "found", "what to do")

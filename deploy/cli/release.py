@@ -32,7 +32,7 @@ def verify_command(
 ) -> None:
     """Check the files, figures and rows of a release, and who signed it. All faults are listed at once."""
     found = check_release(release) if root is None else check_signed_release(release, root)
-    say("No fault was found. What was checked:")
+    say("The data of this release are whole and fit together. What was checked:")
     for line in found:
         say(f"  {line}")
 

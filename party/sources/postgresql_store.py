@@ -159,7 +159,7 @@ class PostgresqlStore:
         if not state and isinstance(error, psycopg.ProgrammingError):
             return self._refused("its URL is none that libpq reads", "Write what is not a letter or digit as %40.")
         if not state or state.startswith(("08", "57P", "53")):
-            hint = "See that the server runs and lets this host in (pg_hba.conf). The run then goes on by itself."
+            hint = "See that the server runs and lets this host in (pg_hba.conf). A run that waits then goes on."
             return PrivityError(
                 Catalogue.SOURCE_UNREACHABLE, source=self.name, reason="no connection to its server", hint=hint
             )

@@ -19,7 +19,7 @@ CLOSE, NEAR = 0.01, 0.05
 """Up to which a share may be off to count as close, and as near."""
 
 CHANGED = 0.1
-"""Difference of Cramer's V from which on a dependence counts as changed, and could not have been overlooked."""
+"""Difference of Cramer's V from which on a dependence counts as changed, and noise on V as too large to tell."""
 
 
 class Standing(StrEnum):

@@ -207,7 +207,7 @@ def test_an_option_that_cannot_be_is_refused(release, tmp_path, monkeypatch, opt
 def test_a_whole_release_is_verified_in_plain_words(release):
     done = in_a_process("verify", release)
     assert done.returncode == Exit.DONE, done.stderr
-    assert done.stdout.startswith("No fault was found.")
+    assert done.stdout.startswith("The data of this release are whole and fit together.")
     assert f"{len(RELEASE_FILES) - 1} files are there" in done.stdout
     assert "1500 rows, as many as run.json says" in done.stdout
     assert "3 of 3 row constraints are enforced" in done.stdout
