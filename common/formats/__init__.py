@@ -13,11 +13,13 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import cache
 from importlib import resources
+from math import inf
 from pathlib import Path
 from typing import Any
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
+from jsonschema.validators import extend
 
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.text.secret_texts import HIDDEN, holds_secret
@@ -25,8 +27,11 @@ from privity.common.text.secret_texts import HIDDEN, holds_secret
 LONGEST_ECHO = 40  # characters of a value that a message repeats
 MOST_KEYS_NAMED = 10  # unknown or missing keys that one message names
 DEEPEST = 64  # levels of nesting that a document may have
+NESTED = (dict, list, str)  # what can be too deep, or hold such a text
 Places = dict[tuple[str | int, ...], int]
 FORMER = ("privacy.1", "run.1")  # versions of formats that are read, and written no more
+NUMBERS: dict[str, set[type]] = {"integer": {int}, "number": {int, float, Decimal}}
+OF_NUMBERS = {"type", "minimum", "maximum", "description"}  # keys of a schema that `_all_fit` knows
 UNREAD = ("depth", "text")  # rules whose breach ends the check before the schema is applied
 
 
@@ -39,9 +44,29 @@ def load(name: str) -> dict[str, Any]:
     return json.loads(file.read_text(encoding="utf-8"))
 
 
+def _items(validator: Any, items: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """Those of the draft. Numbers that all fit are looked at together: one by one, a large table takes minutes."""
+    if not _all_fit(items, instance):
+        yield from Draft202012Validator.VALIDATORS["items"](validator, items, instance, schema)
+
+
+def _all_fit(items: Any, instance: Any) -> bool:
+    """Whether an array has numbers alone that its schema allows, if that says no more than their type and range."""
+    if not (isinstance(items, dict) and items.keys() <= OF_NUMBERS and isinstance(instance, list)):
+        return False
+    if not set(map(type, instance)) <= NUMBERS.get(str(items.get("type")), set()):
+        return False
+    least, most = items.get("minimum", -inf), items.get("maximum", inf)
+    return all(least <= number <= most for number in instance)
+
+
+Validator = extend(Draft202012Validator, {"items": _items})
+"""Finds what the draft's validator finds."""
+
+
 @cache
 def _validator(name: str) -> Draft202012Validator:
-    return Draft202012Validator(load(name))
+    return Validator(load(name))
 
 
 def _of_its_version(document: object, name: str) -> str:
@@ -191,10 +216,10 @@ def _unfit_text_or_depth(document: object, file: str) -> list[Problem]:
             message, remedy = f"nested deeper than {DEEPEST} levels.", "Use fewer levels."
             return [Problem(file, path_text(path[:3]), "depth", message, remedy)]
         if isinstance(value, dict):
-            pending += [(member, (*path, str(key))) for key, member in value.items()]
+            pending += [(member, (*path, str(key))) for key, member in value.items() if isinstance(member, NESTED)]
             pending += [(key, path) for key in value]
         elif isinstance(value, list):
-            pending += [(member, (*path, place)) for place, member in enumerate(value)]
+            pending += [(member, (*path, place)) for place, member in enumerate(value) if isinstance(member, NESTED)]
         elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
             message, remedy = "a text holds half of a surrogate pair.", "Write it as Unicode text."
             problems.append(Problem(file, path_text(path).encode(errors="replace").decode(), "text", message, remedy))

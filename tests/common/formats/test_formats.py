@@ -1,7 +1,10 @@
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from privity.common import formats
@@ -148,3 +151,30 @@ def test_missing_file(tmp_path):
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(PrivityError, match="UTF-8"):
         formats.read_json(tmp_path / "bytes.json")
+
+
+WHOLE = st.integers(-3, 3) | st.integers()
+NUMBERS = WHOLE | st.floats() | st.decimals(allow_nan=False)
+ITEMS = st.fixed_dictionaries(
+    {"type": st.sampled_from(["integer", "number", "string", "array", ["number", "null"]])},
+    optional={"minimum": WHOLE, "maximum": WHOLE, "description": st.just("a number"), "multipleOf": st.just(2)},
+)
+FORMS = st.fixed_dictionaries(
+    {"items": ITEMS | st.booleans()}, optional={"type": st.just("array"), "prefixItems": st.lists(ITEMS, max_size=2)}
+)
+ARRAYS = st.lists(WHOLE) | st.lists(NUMBERS) | st.lists(NUMBERS | st.booleans() | st.text() | st.none())
+
+
+@given(FORMS, ARRAYS | st.text() | WHOLE)
+def test_numbers_that_are_checked_together_fit_when_each_fits(form, document):
+    def found(validator):
+        return [(list(error.path), error.validator) for error in validator(form).iter_errors(document)]
+
+    assert found(formats.Validator) == found(Draft202012Validator)
+
+
+@pytest.mark.parametrize("stray", [True, "1", None, 1.5, -1, 11, Decimal("10.5"), float("nan"), [1]])
+def test_one_stray_item_among_many_numbers_is_found_in_its_place(stray):
+    form = {"items": {"type": "integer", "minimum": 0, "maximum": 10}}
+    errors = formats.Validator(form).iter_errors([*range(11), stray, *range(11)])
+    assert {tuple(error.path) for error in errors} == {(11,)}
