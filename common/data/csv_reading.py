@@ -20,10 +20,10 @@ from privity.common.data.reading_hints import encoding_hint, quoting_hint
 from privity.common.data.schema import Schema
 from privity.common.errors import Problem, ProblemsFound
 from privity.common.formats import shorten
+from privity.common.text.first_few import first_few
 
 CELLS_AT_ONCE = 1 << 15
 ROWS_NAMED = 3  # rows that a message names per value or fault
-NAMES_NAMED = 10  # columns that a message names
 
 
 class RowProblemsFound(ProblemsFound):
@@ -152,7 +152,7 @@ def header_problems(header: list[str], file: str, used: Collection[str] | None) 
     problems = []
     unnamed = [str(place) for place, name in enumerate(header, 1) if not name]
     if unnamed and used is None:
-        message = f"column {some_of(unnamed)} has no name."
+        message = f"column {first_few(unnamed)} has no name."
         remedy = 'Give every column a name, or declare "extraColumns": "ignore".'
         problems.append(Problem(file, "header", "unnamed-column", message, remedy))
     return problems + repeated([name for name in header if name and (used is None or name in used)], file)
@@ -161,7 +161,7 @@ def header_problems(header: list[str], file: str, used: Collection[str] | None) 
 def repeated(names: list[str], file: str) -> list[Problem]:
     """Names that are there more than once."""
     twice = [shorten(name) for name, times in Counter(names).items() if times > 1]
-    message = f"{some_of(twice)} appear more than once."
+    message = f"{first_few(twice)} appear more than once."
     remedy = (
         "Give every column its own name. Or name the fields in the order of the columns, and declare "
         '"dialect": {"header": false, "skipRows": 1}.'
@@ -175,10 +175,4 @@ def extra_problems(names: Collection[str], schema: Schema, source: str, also: Co
         return []
     extra = [shorten(name) for name in names if name not in schema.known_columns and name not in also]
     remedy = 'Remove it, declare it, or declare "extraColumns": "ignore".'
-    return [Problem(source, "header", "extra-column", f"{some_of(extra)}: not declared.", remedy)] if extra else []
-
-
-def some_of(texts: Sequence[str]) -> str:
-    """The first of some texts, and how many more there are."""
-    more = len(texts) - NAMES_NAMED
-    return ", ".join(texts[:NAMES_NAMED]) + (f" and {more} more" if more > 0 else "")
+    return [Problem(source, "header", "extra-column", f"{first_few(extra)}: not declared.", remedy)] if extra else []

@@ -103,7 +103,7 @@ class FieldForm:
         return self.temporal.iso(value)
 
     def some(self, values: Sequence[Value]) -> str:
-        return listed([self.named(value) for value in values])
+        return formats.listed([self.named(value) for value in values])
 
     def moment(self, key: str, value: Any, form: Temporal) -> Fraction | None:
         """Read a date, time or duration, which stands in ISO 8601 in every schema."""
@@ -120,9 +120,3 @@ class FieldForm:
             self.fault(key, "number-range", f"{formats.shorten(value)} is too far away.", "Declare fewer 'decimals'.")
             return None
         return number
-
-
-def listed(texts: Sequence[str]) -> str:
-    """Name the first few of some texts, for a message."""
-    shown = ", ".join(map(formats.shorten, texts[:5]))
-    return shown + (f" and {len(texts) - 5} more" if len(texts) > 5 else "")

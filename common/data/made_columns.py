@@ -193,9 +193,8 @@ def read_lookup(
         else:
             found[code] = read
     if lacking := [value_text(c) for code, c in enumerate(base.categories) if code not in found]:
-        shown = ", ".join(formats.shorten(text) for text in lacking[:5])
-        more = f" and {len(lacking) - 5} more" if len(lacking) > 5 else ""
-        fault("lookup", "made-column", f"nothing is said for {shown}{more}.", "Give a value for every category.")
+        message = f"nothing is said for {formats.listed(lacking)}."
+        fault("lookup", "made-column", message, "Give a value for every category.")
     if base.missing and not missing:
         message = f"{formats.shorten(base.name)} may be missing, and so may it."
         fault("missingValues", "made-column", message, "Declare 'missingValues' for it, too.")

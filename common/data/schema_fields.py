@@ -20,7 +20,7 @@ from privity.common.data.attribute import (
     is_double,
     read_number,
 )
-from privity.common.data.field_form import LARGEST_INTEGER, FieldForm, listed
+from privity.common.data.field_form import LARGEST_INTEGER, FieldForm
 from privity.common.data.public_grid import DECIMALS, grid_edges, temporal_edges
 from privity.common.data.temporal import TEMPORAL
 from privity.common.data.temporal_pattern import DEFAULT
@@ -366,7 +366,7 @@ class FieldReader(FieldForm):
         strict = replace(attribute, out_of_domain="refuse", other=None)
         clashes = [text for text in self.missing if strict.code_of(text) is not None]
         if clashes:
-            message = f"{listed(clashes)} mean a missing value and a value of the domain."
+            message = f"{formats.listed(clashes)} mean a missing value and a value of the domain."
             remedy = "Take it out of 'missingValues', or out of the domain."
             self.fault("missingValues", "missing-in-domain", message, remedy)
         return replace(attribute, missing=tuple(self.missing))

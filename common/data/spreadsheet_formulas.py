@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from privity.common import formats
 from privity.common.data.attribute import read_number
 from privity.common.data.schema import Schema
-
-NAMED = 5
-"""Texts that a sentence names; more are counted."""
+from privity.common.text.first_few import first_few
 
 WHY = "A spreadsheet that opens the rows (CSV) takes such a text for a formula, and may run it."
 REMEDY = "The rows keep it as it is, for programs: import the columns as text, or declare another text."
@@ -36,8 +34,7 @@ def in_words(schema: Schema) -> str:
     found = formulas(schema)
     if not found:
         return ""
-    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
-    return f"These texts begin like a formula: {'; '.join(found[:NAMED])}{more}."
+    return f"These texts begin like a formula: {first_few(found, separator='; ')}."
 
 
 def warning(schema: Schema) -> str:

@@ -21,7 +21,6 @@ from privity.common.data.csv_reading import (
     csv_batches,
     extra_problems,
     repeated,
-    some_of,
 )
 from privity.common.data.dialect import COMMON, NumberMarks
 from privity.common.data.frame_values import (
@@ -41,6 +40,7 @@ from privity.common.data.temporal_pattern import DEFAULT
 from privity.common.data.value_remedies import remedy_of
 from privity.common.errors import Problem
 from privity.common.formats import shorten
+from privity.common.text.first_few import first_few
 
 VALUES_NAMED = 3  # values outside a domain that a message names
 MOST_FAULTS = 1000  # different values outside a domain that are told apart
@@ -283,7 +283,7 @@ def column_problems(
         return [Problem(file, "header", "no-header", message, remedy)]
     if missing:
         remedy = hint() or "Add them, or take them out of the schema."
-        message = f"{some_of(missing)}: declared, but no such column."
+        message = f"{first_few(missing)}: declared, but no such column."
         problems.append(Problem(file, "header", "missing-column", message, remedy))
     problems += repeated([name for name in names if not schema.extra_columns or name in declared], file)
     return problems + extra_problems(names, schema, file, also)
@@ -328,4 +328,4 @@ def expected(attribute: Attribute) -> str:
         form = "" if attribute.format == DEFAULT else f", written as {attribute.format}"
         what = {"integer": "an integer"}.get(attribute.type, f"a {attribute.type}")
         return f"{what} from {low} to {high}{form}"
-    return f"one of {some_of([shorten(label) for label in attribute.labels[: attribute.values]])}"
+    return f"one of {first_few([shorten(label) for label in attribute.labels[: attribute.values]])}"

@@ -22,10 +22,10 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.text.first_few import FEW, first_few
 from privity.common.text.secret_texts import HIDDEN, holds_secret
 
 LONGEST_ECHO = 40  # characters of a value that a message repeats
-MOST_KEYS_NAMED = 10  # unknown or missing keys that one message names
 DEEPEST = 64  # levels of nesting that a document may have
 NESTED = (dict, list, str)  # what can be too deep, or hold such a text
 Places = dict[tuple[str | int, ...], int]
@@ -193,6 +193,11 @@ def shorten(value: object) -> str:
     return text if len(text) <= LONGEST_ECHO else text[: LONGEST_ECHO - 3] + "..."
 
 
+def listed(values: Iterable[object]) -> str:
+    """Name the first few of some values, for a message."""
+    return first_few([shorten(value) for value in values])
+
+
 def _refuse_constant(text: str) -> None:
     raise ValueError(f"{text} is not a number of JSON")
 
@@ -251,22 +256,16 @@ def _problems(error: ValidationError, file: str) -> Iterator[tuple[tuple[str | i
     if rule == "additionalProperties" and isinstance(error.instance, dict) and error.validator_value is False:
         unknown = [key for key in error.instance if key not in known]
         remedy = f"Known keys: {', '.join(sorted(known))}."
-        for key in unknown[:MOST_KEYS_NAMED]:
+        for key in unknown[:FEW]:
             # A key that is too long to be repeated is told by what holds it.
             place = path_text([*path, key] if len(key) <= LONGEST_ECHO else path)
             yield (*path, key), Problem(file, place, rule, f"unknown key {shorten(key)}.", remedy)
-        if len(unknown) > MOST_KEYS_NAMED:
-            message = f"{len(unknown) - MOST_KEYS_NAMED} more unknown keys."
+        if len(unknown) > FEW:
+            message = f"{len(unknown) - FEW} more unknown keys."
             yield path, Problem(file, path_text(path), rule, message, remedy)
         return
     message, remedy = _describe(error)
     yield path, Problem(file, path_text(path), rule, message, remedy)
-
-
-def _names(keys: Iterable[object]) -> str:
-    shown = [shorten(key) for key in keys]
-    more = len(shown) - MOST_KEYS_NAMED
-    return ", ".join(shown[:MOST_KEYS_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _describe(error: ValidationError) -> tuple[str, str]:
@@ -288,7 +287,7 @@ def _describe(error: ValidationError) -> tuple[str, str]:
             expected = " or ".join([limit] if isinstance(limit, str) else limit)
             return f"expected {expected}, found {_json_type(found)}.", f"Write a value of type {expected}."
         case "enum":
-            return f"{shorten(found)} is not one of the values allowed.", f"Write one of: {_names(limit)}."
+            return f"{shorten(found)} is not one of the values allowed.", f"Write one of: {listed(limit)}."
         case "const":
             return f"{shorten(found)} is not {shorten(limit)}.", f"Write {shorten(limit)}."
         case "minimum":

@@ -8,6 +8,7 @@ from privity.common.data.spreadsheet_formulas import warning
 from privity.common.synthesis.inference.fit_choice import PGM, TABLES
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models.copula_model import CopulaModel
+from privity.common.text.first_few import first_few
 
 FITS = {
     PGM: "All noisy marginals were fitted at once by one graphical model (pgm)",
@@ -46,7 +47,7 @@ def fallback(inference: dict[str, Any] | None) -> list[str]:
 def weakened(model: Model) -> str:
     """A sentence that names the pairs a copula shows less dependent than they were measured; empty without any."""
     pairs = weakened_pairs(model)
-    return f"{WHY_WEAKENED} between: {'; '.join(pairs)}." if pairs else ""
+    return f"{WHY_WEAKENED} between: {first_few(pairs, separator='; ')}." if pairs else ""
 
 
 def weakened_pairs(model: Model) -> tuple[str, ...]:
@@ -62,7 +63,7 @@ def modelled_alone(model: Model) -> str:
         return ""
     every = len(names) == len(model.schema.attributes)
     who = "Every attribute is" if every else f"{len(names)} of {len(model.schema.attributes)} attributes are"
-    return f"{who} modelled alone, because {WHY_ALONE}: {', '.join(names)}."
+    return f"{who} modelled alone, because {WHY_ALONE}: {first_few(names)}."
 
 
 def constraint_notes(run: dict[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ from enum import Enum
 
 import numpy as np
 
+from privity.common.text.first_few import first_few
 from privity.deploy.evaluation.column_comparison import ColumnComparison, mean_of
 from privity.deploy.evaluation.evaluation import Evaluation, TableResult
 from privity.deploy.evaluation.linear_structure import STRONG
@@ -21,7 +22,7 @@ SAMPLING_FACTOR = 3
 LEARNABLE = 0.02
 """By how much a model of the real rows must beat the best constant, for the question to be one."""
 
-NAMED, EXPLAINED = 5, 2
+EXPLAINED = 2
 
 
 class Grade(Enum):
@@ -280,5 +281,4 @@ def in_sentences(found: Verdict) -> list[str]:
 
 
 def _listed(columns: Sequence[ColumnVerdict]) -> str:
-    shown = ", ".join(column.name for column in columns[:NAMED])
-    return shown if len(columns) <= NAMED else f"{shown} and {len(columns) - NAMED} more variables"
+    return first_few([column.name for column in columns])

@@ -27,15 +27,13 @@ from privity.common.release.shortcomings import constraint_notes, fallback, note
 from privity.common.storage.safe_files import appearing
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model
+from privity.common.text.first_few import first_few
 from privity.deploy.options import refuse_existing
 from privity.deploy.python.marginals import Marginals
 from privity.deploy.python.release_sources import OwnFolder, fetch_release, is_url, shown
 from privity.deploy.python.saved_models import SavedModel
 from privity.deploy.python.schemas import Schema
 from privity.deploy.python.summaries import Shown, Summary
-
-NAMED = 6
-"""Parties that a summary names."""
 
 
 class Loss(NamedTuple):
@@ -230,12 +228,11 @@ class Release(Shown):
         why = f" ({run['automatic']['reason']})" if run.get("automatic") else ""
         settings = "".join(f", {name} = {value}" for name, value in run["settings"].items())
         names = [f"{party['name']} ({party['rows']:,} rows)" for party in parties]
-        named = ", ".join(names[:NAMED]) + (f" and {len(names) - NAMED} more" if len(names) > NAMED else "")
         facts = (
             ("rows", f"{run['rows']:,}"),
             ("attributes", f"{len(self._contents.schema.names)}: {', '.join(self._contents.schema.names)}"),
             ("algorithm", run["algorithm"] + settings + why),
-            ("parties", named),
+            ("parties", first_few(names)),
             ("noisy marginals", f"{len(self.marginals):,}"),
             ("source", self.source or "a folder that goes with this object: save(path) keeps it"),
         )

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from typing import Any
 
 from privity.common.pages import render
@@ -37,6 +38,9 @@ SAID_OF_ORIGIN = ("title", "description", "source", "license")
 
 MOST_LISTED = 250
 """Values of an attribute that are listed one by one; the rest are added up in one line."""
+
+MOST_MARGINALS = 2_000
+"""Noisy marginals that are listed: a browser labours over a hundred thousand lines."""
 
 
 @dataclass(frozen=True)
@@ -194,9 +198,10 @@ def measured(whole: Overview) -> dict[str, Any]:
     names = release.schema.derived.names
     return {
         "phases": _by_phase(whole.tables, whole.half_widths),
+        "number": len(whole.tables),
         "tables": [
             (" × ".join(names[a] for a in table.attributes) or "all rows", phase, table, width)
-            for (phase, table), width in zip(whole.tables, whole.half_widths, strict=True)
+            for (phase, table), width in islice(zip(whole.tables, whole.half_widths, strict=True), MOST_MARGINALS)
         ],
         "how_fitted": how_fitted(release.marginals["inference"]),
         "pictures": [(structure, draw(structure)) for structure in structures(release.model, owners)],

@@ -13,10 +13,11 @@ from typer.testing import CliRunner
 
 from privity.common.data.attribute import read_number
 from privity.common.data.schema import Schema, parse_schema
-from privity.common.data.spreadsheet_formulas import NAMED, formulas, warning
+from privity.common.data.spreadsheet_formulas import formulas, warning
 from privity.common.release.release_contents import REPORT, SCHEMA
 from privity.common.release.release_folder import write_release
 from privity.common.release.shortcomings import notes
+from privity.common.text.first_few import FEW
 from privity.deploy.cli.main import app
 from tests.harness.releases import release_of
 
@@ -69,7 +70,7 @@ def test_every_such_text_counts(texts: list[str]) -> None:
     expected = [text for text in texts if text[0] in "=+-@" and len(text) > 1 and read_number(text) is None]
     schema = schema_of(texts)
     assert list(formulas(schema)) == [f"attribute 'a', category {text!r}" for text in expected]
-    assert (f"and {len(expected) - NAMED} more." in warning(schema)) == (len(expected) > NAMED)
+    assert (f"and {len(expected) - FEW} more." in warning(schema)) == (len(expected) > FEW)
 
 
 def test_a_check_of_a_schema_warns(table: Path) -> None:

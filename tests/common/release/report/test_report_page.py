@@ -258,6 +258,15 @@ def test_many_categories_are_added_up_in_one_row(tmp_path):
     assert "689 others" in written
 
 
+def test_of_very_many_noisy_marginals_the_first_are_listed(tmp_path, monkeypatch):
+    monkeypatch.setattr("privity.common.release.report.report_page.MOST_MARGINALS", 2)
+    release, synthetic = release_of(tmp_path, "mst", people(300), SCHEMA)
+    page, number = report_page(overview(release, synthetic.table)), len(release.tables())
+    assert f"The first noisy marginals: 2 of {number}; <code>marginals.json</code> has all</summary>" in page
+    (listed,) = re.findall(r"<caption>The first noisy marginals</caption>.*?<tbody>(.*?)</tbody>", page, re.DOTALL)
+    assert listed.count("<tr>") == 2
+
+
 def test_one_attribute_alone_has_a_page(tmp_path):
     schema = parse_schema({"fields": FIELDS[1:2]}, "s")
     page = Page(page_of(tmp_path, frame=people(200)[["ward"]], schema=schema))
