@@ -14,8 +14,9 @@ import pandas as pd
 import pyarrow as pa
 
 from privity.common.data import schema as read
+from privity.common.data.file_look import look_at
 from privity.common.data.frame_values import MISSING, read_column
-from privity.common.data.schema_draft import draft_schema
+from privity.common.data.schema_draft import drafted
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import load
 from privity.common.privacy.budget import Number
@@ -113,24 +114,30 @@ class Schema:
             case _:
                 document = source.table_schema()
         self._document, self._parsed = copy.deepcopy(document), parsed
+        self._findings: tuple[str, ...] = ()
 
     @classmethod
     def draft(cls, table: given.Table, name: str = "table") -> Schema:
         """A draft from the table's own rows, for what is publicly known: **not private**, and refused by every fit.
 
-        Review each field, replace what the rows gave by what is publicly known, and then: ``schema.reviewed()``.
+        Review each field, replace what the rows gave by what is publicly known, and then: ``schema.reviewed()``. What
+        stood out, such as a column that was left out because it looks like an identifier, is shown with the draft.
 
         Args:
             table: a table in memory, or the path of a CSV file.
         """
         if (frame := given.frame_of(table)) is not None:
             with tempfile.TemporaryDirectory(prefix="privity-") as folder:
-                return cls(draft_schema(_written(frame, Path(folder) / f"{name}.csv"), {}))
-        if isinstance(table, str | Path):
-            return cls(draft_schema(Path(table)))
-        given.coded_by(table)
-        hint = "Give a table in memory, or the path of a CSV file."
-        raise PrivityError(Catalogue.BAD_OPTION, option="table", reason="its rows are coded", hint=hint)
+                look = look_at(_written(frame, Path(folder) / f"{name}.csv"), {})
+        elif isinstance(table, str | Path):
+            look = look_at(table)
+        else:
+            given.coded_by(table)
+            hint = "Give a table in memory, or the path of a CSV file."
+            raise PrivityError(Catalogue.BAD_OPTION, option="table", reason="its rows are coded", hint=hint)
+        draft = cls(drafted(look))
+        draft._findings = look.findings
+        return draft
 
     @classmethod
     def discover(
@@ -235,7 +242,9 @@ class Schema:
         return table_in_html(title, self._rows(), ("attribute", "type", "domain", "missing values"))
 
     def _notes(self) -> list[str]:
-        return [] if self._parsed.reviewed else ["a draft: not private, and not reviewed (schema.reviewed())"]
+        if self._parsed.reviewed:
+            return []
+        return ["a draft: not private, and not reviewed (schema.reviewed())", *self._findings]
 
 
 def open_schema(table: given.Table) -> Schema:

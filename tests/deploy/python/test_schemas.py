@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import html
 import json
 import pickle
 
@@ -101,6 +102,16 @@ def test_a_draft_is_refused_until_it_is_reviewed(tmp_path):
     assert OneWay(1, population="people").fit(rows(), reviewed).schema_["pay"].domain is None
     rows().to_csv(tmp_path / "t.csv", index=False)
     assert Schema.draft(tmp_path / "t.csv").names == draft.names
+
+
+def test_a_draft_shows_what_stood_out_until_it_is_reviewed():
+    numbered = rows().assign(number=range(len(rows())))
+    draft = Schema.draft(numbered)
+    assert "number" not in draft.names
+    for shown in (repr(draft), draft._repr_html_()):
+        assert "looks like an identifier" in html.unescape(shown)
+    assert "identifier" not in repr(draft.reviewed())
+    assert "number" not in OneWay(1, population="people").fit(numbered, draft.reviewed()).sample(3).columns
 
 
 def test_a_schema_is_discovered_and_charged():
