@@ -24,12 +24,16 @@ from benchmarks.methods.made_rows import write_rows
 from benchmarks.methods.own_process import in_own_process
 from benchmarks.methods.source_counting import count, count_in_memory, learn
 from benchmarks.plots import Panel
+from privity.party.sources.spark_store import COMPILES_LONG
 from tests.harness.postgresql import server
 
 TABLE = "made"
 TYPES = {"VARCHAR": "text", "INTEGER": "int4", "BIGINT": "int8", "DOUBLE": "float8"}
 LOAD_ROWS = 1 << 17
 MILLION = 1_000_000
+SPARK, FLAGGED = "Spark", "Spark, with the flag"
+"""The second has Java compile the long methods that Spark generates (docs/sources.md)."""
+
 BITS = ("adult",)
 """Tables of whose attributes the bits are counted."""
 
@@ -43,6 +47,8 @@ def measure(point: Point, _seed: int, data: Data) -> Values:
                 return in_own_process(learn, address, point["hold"], 1.0, point["algorithm"])
     with rows_in(point["store"], data.scratch, point["rows"]) as (file, address):
         more: dict[str, Any] = {"widest": point["widest"]} if "widest" in point else {}
+        if point["store"] == FLAGGED:
+            more["java"] = COMPILES_LONG
         before = server_seconds()
         found = in_own_process(count, address, point["hold"], float(point["memory"]), **more)
         of_server = server_seconds() - before
@@ -68,7 +74,7 @@ def rows_in(store: str, scratch: Path, rows: int) -> Iterator[tuple[Path, str]]:
                 copy(running.owner, file)
                 yield file, running.url(TABLE)
         else:
-            yield file, f"pyspark://#{file}" if store == "Spark" else str(file)
+            yield file, f"pyspark://#{file}" if store in (SPARK, FLAGGED) else str(file)
     finally:
         file.unlink(missing_ok=True)
 
@@ -99,8 +105,9 @@ def points(quick: bool) -> list[Point]:
         {"part": "files", "store": "Parquet", "rows": rows, "hold": "auto", "memory": 4, "seeds": 2},
     )]  # fmt: skip
     found += grid(part="memory", data=("adult", "cps_taxunits"))
-    stores, holds = ("Parquet", "PostgreSQL", "Spark"), ("store", "memory")
+    stores, holds = ("Parquet", "PostgreSQL", SPARK, FLAGGED), ("store", "memory")
     found += grid(part="servers", store=stores, rows=5 * MILLION, hold=holds, memory=1)
+    found += grid(part="spark", store=FLAGGED, rows=(5 * MILLION, 25 * MILLION, 100 * MILLION), hold="store", memory=1)
     widest = (256, 1024, 4096, 16384)
     found += grid(part="sweep", store=("PostgreSQL",), rows=200_000, hold="store", memory=1, widest=widest)
     return found + grid(part="draws", rows=5 * MILLION, algorithm=("dp-subn", "privbayes"), hold=holds)
@@ -140,6 +147,14 @@ EXPERIMENT = Experiment(
                 "processor, s": "cpu:0", "PostgreSQL's, s": "server:0", "node's peak, GB": "peak:2",
             },
             where={"part": "servers"},
+        ),
+        Table(
+            "Spark by rows", ("million",),
+            {
+                "open, s": "open:1", "count, s": "count:1", "both, s": "both:1",
+                "processor, s": "cpu:0", "us a row": "microseconds:2", "node's peak, GB": "peak:2",
+            },
+            where={"part": "spark"},
         ),
         Table("widest table counted", ("widest",), "count", columns="store", where={"part": "sweep"}, digits=1),
         Table(

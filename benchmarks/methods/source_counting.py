@@ -36,21 +36,22 @@ EPSILON = Fraction(1)
 SPARK = (
     "--master local[2] --driver-memory 4g --conf spark.ui.enabled=false --conf spark.sql.shuffle.partitions=2 "
     "--conf spark.driver.bindAddress=127.0.0.1 --conf spark.driver.host=127.0.0.1 "
-    "--conf spark.log.level=ERROR pyspark-shell"
+    "--conf spark.log.level=ERROR"
 )
 
 
-def opened(data: str, hold: str, gigabytes: float) -> tuple[Opened, float]:
-    """The made rows of an address, and the seconds in which they were looked at and held."""
-    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", SPARK)
+def opened(data: str, hold: str, gigabytes: float, java: str = "") -> tuple[Opened, float]:
+    """The made rows of an address, and the seconds in which they were looked at and held; ``java`` is for Spark's."""
+    options = f"--conf spark.driver.extraJavaOptions={java} " if java else ""
+    os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"{SPARK} {options}pyspark-shell")
     started = time.perf_counter()
     found = open_rows(parse_address(data), made_schema(), Access(Hold(hold), int(gigabytes * 1e9)))
     return found, time.perf_counter() - started
 
 
-def count(data: str, hold: str, gigabytes: float, widest: int = counting_store.WIDEST_CELLS) -> Values:
+def count(data: str, hold: str, gigabytes: float, widest: int = counting_store.WIDEST_CELLS, java: str = "") -> Values:
     """Open, and count all pairs once."""
-    found, seconds = opened(data, hold, gigabytes)
+    found, seconds = opened(data, hold, gigabytes, java)
     pairs = all_pairs(len(found.rows.schema.attributes))
     with patch.object(counting_store, "WIDEST_CELLS", widest):
         started = time.perf_counter()
