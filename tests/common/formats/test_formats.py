@@ -157,7 +157,7 @@ WHOLE = st.integers(-3, 3) | st.integers()
 NUMBERS = WHOLE | st.floats() | st.decimals(allow_nan=False)
 ITEMS = st.fixed_dictionaries(
     {"type": st.sampled_from(["integer", "number", "string", "array", ["number", "null"]])},
-    optional={"minimum": WHOLE, "maximum": WHOLE, "description": st.just("a number"), "multipleOf": st.just(2)},
+    optional={"minimum": WHOLE, "maximum": WHOLE, "description": st.just("a number"), "exclusiveMinimum": WHOLE},
 )
 FORMS = st.fixed_dictionaries(
     {"items": ITEMS | st.booleans()}, optional={"type": st.just("array"), "prefixItems": st.lists(ITEMS, max_size=2)}
