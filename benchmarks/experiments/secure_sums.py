@@ -149,7 +149,7 @@ EXPERIMENT = Experiment(
             "whole rounds over the network",
             ("sum", "cells"),
             {
-                "summed": "summed:0", "s": "s:0", "core-s of all": "all:0", "of the curator": "curator:0",
+                "in whole tables": "summed:0", "s": "s:0", "core-s of all": "all:0", "of the curator": "curator:0",
                 "of the combiner": "combiner:0", "of another party": "party:0", "relayed, MB": "relayed:0",
                 "peak of the curator, MB": "curator's peak:0", "peak of a party, MB": "peak:0",
             },

@@ -7,7 +7,7 @@ numbers are left to be discovered under differential privacy, so that no minimum
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from typing import Any
 from privity.common.data.attribute import FALSE_TEXTS, TRUE_TEXTS, read_number
 from privity.common.data.date_formats import formats_of
 from privity.common.data.dialect import Dialect, NumberMarks
-from privity.common.data.file_look import Look, LookedAt, look_at
+from privity.common.data.file_look import Look, LookedAt
 from privity.common.data.schema import FORMAT_VERSION
 from privity.common.data.schema_fields import OTHER
 
@@ -42,16 +42,11 @@ _CODE = re.compile(r"[+-]?0[0-9]+")
 """A number that is written with leading zeros is a code, such as that of a place."""
 
 
-def draft_schema(path: Path | str, dialect: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return a schema for the CSV file: its dialect, categories for few distinct values, other domains open.
-
-    The schema is marked as not reviewed. Arguments and errors are those of ``privity.common.data.file_look.look_at``.
-    """
-    return drafted(look_at(path, dialect))
-
-
 def drafted(look: Look) -> dict[str, Any]:
-    """A schema for a file that was looked at."""
+    """A schema for a file that was looked at: its dialect, categories for few distinct values, other domains open.
+
+    It is marked as not reviewed.
+    """
     name = Path(look.file).name.removesuffix(".gz").removesuffix(".csv")
     document = {"format_version": FORMAT_VERSION, "name": name, "reviewed": False, "description": DRAFTED}
     if dialect := look.dialect.document():

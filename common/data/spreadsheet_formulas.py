@@ -34,7 +34,7 @@ def in_words(schema: Schema) -> str:
     found = formulas(schema)
     if not found:
         return ""
-    return f"These texts begin like a formula: {first_few(found, separator='; ')}."
+    return f"These texts begin like a formula: {first_few(found, '; ')}."
 
 
 def warning(schema: Schema) -> str:

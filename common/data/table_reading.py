@@ -39,7 +39,7 @@ from privity.common.data.schema import Schema
 from privity.common.data.temporal_pattern import DEFAULT
 from privity.common.data.value_remedies import remedy_of
 from privity.common.errors import Problem
-from privity.common.formats import shorten
+from privity.common.formats import listed, shorten
 from privity.common.text.first_few import first_few
 
 VALUES_NAMED = 3  # values outside a domain that a message names
@@ -328,4 +328,4 @@ def expected(attribute: Attribute) -> str:
         form = "" if attribute.format == DEFAULT else f", written as {attribute.format}"
         what = {"integer": "an integer"}.get(attribute.type, f"a {attribute.type}")
         return f"{what} from {low} to {high}{form}"
-    return f"one of {first_few([shorten(label) for label in attribute.labels[: attribute.values]])}"
+    return f"one of {listed(attribute.labels[: attribute.values])}"

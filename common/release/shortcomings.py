@@ -47,7 +47,7 @@ def fallback(inference: dict[str, Any] | None) -> list[str]:
 def weakened(model: Model) -> str:
     """A sentence that names the pairs a copula shows less dependent than they were measured; empty without any."""
     pairs = weakened_pairs(model)
-    return f"{WHY_WEAKENED} between: {first_few(pairs, separator='; ')}." if pairs else ""
+    return f"{WHY_WEAKENED} between: {first_few(pairs, '; ')}." if pairs else ""
 
 
 def weakened_pairs(model: Model) -> tuple[str, ...]:

@@ -8,8 +8,9 @@ import numpy as np
 import pandas as pd
 
 from privity.common.data.face_hints import face_hints
+from privity.common.data.file_look import look_at
 from privity.common.data.schema import parse_schema
-from privity.common.data.schema_draft import draft_schema
+from privity.common.data.schema_draft import drafted
 from privity.common.data.table_reading import read_batches
 
 GRADES = {"low": "1", "mid": "2", "high": "3", "": ""}
@@ -18,8 +19,8 @@ GRADES = {"low": "1", "mid": "2", "high": "3", "": ""}
 def hints(tmp_path, frame):
     path = tmp_path / "table.csv"
     frame.to_csv(path, index=False)
-    drafted = draft_schema(path)
-    return drafted, face_hints(drafted["fields"], read_batches(path))
+    draft = drafted(look_at(path))
+    return draft, face_hints(draft["fields"], read_batches(path))
 
 
 def rows(**more):
@@ -28,7 +29,7 @@ def rows(**more):
 
 
 def test_a_code_and_its_label_are_pointed_at_and_the_field_can_be_declared(tmp_path):
-    drafted, (hint,) = hints(tmp_path, rows(other=np.random.default_rng(2).choice(["x", "y", "z", ""], 400)))
+    draft, (hint,) = hints(tmp_path, rows(other=np.random.default_rng(2).choice(["x", "y", "z", ""], 400)))
     assert hint.startswith("no follows from grade in every row.")
     field = json.loads(hint[hint.index("{") :])
     values = {"low": 1, "mid": 2, "high": 3}
@@ -38,8 +39,8 @@ def test_a_code_and_its_label_are_pointed_at_and_the_field_can_be_declared(tmp_p
         "missingValues": [""],
         "lookup": {"field": "grade", "values": values},
     }
-    fields = [field if one["name"] == "no" else one for one in drafted["fields"]]
-    assert parse_schema({**drafted, "fields": fields}, "s").names == ("grade", "other")
+    fields = [field if one["name"] == "no" else one for one in draft["fields"]]
+    assert parse_schema({**draft, "fields": fields}, "s").names == ("grade", "other")
 
 
 def test_a_column_that_disagrees_once_is_not(tmp_path):

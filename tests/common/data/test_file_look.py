@@ -10,15 +10,15 @@ from privity.common.data.dialect import COMMON, NumberMarks
 from privity.common.data.dialect_detection import fitting_marks, likely_dialect, likely_encoding
 from privity.common.data.file_look import look_at
 from privity.common.data.schema import parse_schema
-from privity.common.data.schema_draft import draft_schema
+from privity.common.data.schema_draft import drafted
 from privity.common.data.table_reading import read_rows, read_table
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
 def test_the_draft_of_a_messy_file_reads_it(tmp_path, file):
     path = file.write(tmp_path, rows=300)
-    drafted = draft_schema(path)
-    schema = parse_schema(drafted, "draft")
+    draft = drafted(look_at(path))
+    schema = parse_schema(draft, "draft")
     assert read_table(path, schema).rows == 300
     types = {attribute.name: attribute.type for attribute in schema.attributes}
     assert file.types.items() <= types.items()
@@ -63,11 +63,13 @@ def test_an_identifier_is_left_out_of_a_draft_and_named(tmp_path):
     assert [column.name for column in look.columns if column.identifies] == ["patient_id", "case"]
     said = [finding for finding in look.findings if "looks like an identifier: every row has another value" in finding]
     assert [finding.split()[0] for finding in said] == ["'patient_id'", "'case'"]
-    drafted = draft_schema(path)
-    assert [field["name"] for field in drafted["fields"]] == ["age", "cost", "day"]
-    assert read_table(path, parse_schema(drafted, "draft")).rows == 120, "the other columns are read"
+    draft = drafted(look_at(path))
+    assert [field["name"] for field in draft["fields"]] == ["age", "cost", "day"]
+    assert read_table(path, parse_schema(draft, "draft")).rows == 120, "the other columns are read"
     path.write_text("\n".join(["patient_id;case", *(";".join(row.split(";")[:2]) for row in rows)]) + "\n")
-    assert [field["name"] for field in draft_schema(path)["fields"]] == ["patient_id", "case"], "nothing else is there"
+    assert [field["name"] for field in drafted(look_at(path))["fields"]] == ["patient_id", "case"], (
+        "nothing else is there"
+    )
     path.write_text("\n".join(["id,age", *(f"{place % 119},{place % 5}" for place in range(120))]) + "\n")
     assert not any(column.identifies for column in look_at(path).columns), "two rows have the same"
 

@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.coded_table import CodedTable, decode, write_csv
+from privity.common.data.file_look import look_at
 from privity.common.data.schema import load_schema, parse_schema
-from privity.common.data.schema_draft import LEAK_WARNING, draft_schema
+from privity.common.data.schema_draft import LEAK_WARNING, drafted
 from privity.common.data.table_reading import RowProblemsFound, encode, read_rows, read_table
 from privity.common.errors import PrivityError
 
@@ -282,15 +283,15 @@ def test_draft_is_a_schema_that_takes_its_file(tmp_path):
         }
     )
     write_csv(frame, tmp_path / "people.csv.gz")
-    drafted = draft_schema(tmp_path / "people.csv.gz")
-    schema = parse_schema(drafted, "draft")
+    draft = drafted(look_at(tmp_path / "people.csv.gz"))
+    schema = parse_schema(draft, "draft")
     assert schema.name == "people"
-    assert "Drafted from the rows: not private" in drafted["description"]
-    assert "Review" in drafted["description"]
-    assert schema.table_schema()["description"] == drafted["description"]
+    assert "Drafted from the rows: not private" in draft["description"]
+    assert "Review" in draft["description"]
+    assert schema.table_schema()["description"] == draft["description"]
     assert [attribute.type for attribute in schema.attributes] == ["integer", "number", "integer", "string", "boolean"]
-    assert drafted["fields"][0] == {"name": "age", "type": "integer", "domain": "discover"}
-    assert drafted["fields"][1] == {"name": "height", "type": "number", "domain": "discover", "decimals": 3}
+    assert draft["fields"][0] == {"name": "age", "type": "integer", "domain": "discover"}
+    assert draft["fields"][1] == {"name": "height", "type": "number", "domain": "discover", "decimals": 3}
     assert schema.domain[2:] == (5, 3, 2)
     assert not schema.reviewed
     assert read_table(tmp_path / "people.csv.gz", schema).rows == 500
@@ -313,16 +314,16 @@ def test_draft_is_a_schema_that_takes_its_file(tmp_path):
 )
 def test_what_is_drafted_of_a_column_is_a_schema(tmp_path, texts, expected):
     write_csv(pd.DataFrame({"x": texts, "y": [str(place % 2) for place in range(len(texts))]}), tmp_path / "t.csv")
-    drafted = draft_schema(tmp_path / "t.csv")
-    assert drafted["fields"][0] == {"name": "x", **expected}
-    assert read_table(tmp_path / "t.csv", parse_schema(drafted, "draft")).rows == len(texts)
+    draft = drafted(look_at(tmp_path / "t.csv"))
+    assert draft["fields"][0] == {"name": "x", **expected}
+    assert read_table(tmp_path / "t.csv", parse_schema(draft, "draft")).rows == len(texts)
 
 
 def test_draft_leaves_identifiers_open(tmp_path):
     write_csv(pd.DataFrame({"id": [f"person {place}" for place in range(400)]}), tmp_path / "t.csv")
-    drafted = draft_schema(tmp_path / "t.csv")
-    assert "person" not in str(drafted)
-    (attribute,) = parse_schema(drafted, "draft").attributes
+    draft = drafted(look_at(tmp_path / "t.csv"))
+    assert "person" not in str(draft)
+    (attribute,) = parse_schema(draft, "draft").attributes
     assert attribute.discover
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from privity.common.text.first_few import first_few
+from privity.common.text.first_few import FEW, first_few
 
 
 @pytest.mark.parametrize(
@@ -9,9 +9,10 @@ from privity.common.text.first_few import first_few
         ([], ""),
         (["a"], "a"),
         (["a", "b"], "a; b"),
-        (["a", "b", "c"], "a; b and 1 more"),
-        (["a"] * 2000, "a; a and 1,998 more"),
+        (["a"] * FEW, "; ".join("a" * FEW)),
+        (["a"] * (FEW + 1), "; ".join("a" * FEW) + " and 1 more"),
+        (["a"] * 2000, "; ".join("a" * FEW) + " and 1,990 more"),
     ],
 )
 def test_the_rest_is_counted(texts, words):
-    assert first_few(texts, 2, "; ") == words
+    assert first_few(texts, "; ") == words
