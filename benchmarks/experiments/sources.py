@@ -34,6 +34,9 @@ MILLION = 1_000_000
 SPARK, FLAGGED = "Spark", "Spark, with the flag"
 """The second has Java compile the long methods that Spark generates (docs/sources.md)."""
 
+POSTGRESQL, OF_CODES = "PostgreSQL", "PostgreSQL, of codes"
+"""The second has a table whose columns are codes already."""
+
 BITS = ("adult",)
 """Tables of whose attributes the bits are counted."""
 
@@ -49,6 +52,8 @@ def measure(point: Point, _seed: int, data: Data) -> Values:
         more: dict[str, Any] = {"widest": point["widest"]} if "widest" in point else {}
         if point["store"] == FLAGGED:
             more["java"] = COMPILES_LONG
+        if point["store"] == OF_CODES:
+            more["coded"] = True
         before = server_seconds()
         found = in_own_process(count, address, point["hold"], float(point["memory"]), **more)
         of_server = server_seconds() - before
@@ -68,8 +73,8 @@ def rows_in(store: str, scratch: Path, rows: int) -> Iterator[tuple[Path, str]]:
     """A file of so many rows, and the address of these rows in a store; both go afterwards."""
     file = scratch / f"{TABLE}.parquet"
     try:
-        write_rows(file, rows)
-        if store == "PostgreSQL":
+        write_rows(file, rows, coded=store == OF_CODES)
+        if store in (POSTGRESQL, OF_CODES):
             with server() as running:
                 copy(running.owner, file)
                 yield file, running.url(TABLE)
@@ -105,11 +110,11 @@ def points(quick: bool) -> list[Point]:
         {"part": "files", "store": "Parquet", "rows": rows, "hold": "auto", "memory": 4, "seeds": 2},
     )]  # fmt: skip
     found += grid(part="memory", data=("adult", "cps_taxunits"))
-    stores, holds = ("Parquet", "PostgreSQL", SPARK, FLAGGED), ("store", "memory")
+    stores, holds = ("Parquet", POSTGRESQL, OF_CODES, SPARK, FLAGGED), ("store", "memory")
     found += grid(part="servers", store=stores, rows=5 * MILLION, hold=holds, memory=1)
     found += grid(part="spark", store=FLAGGED, rows=(5 * MILLION, 25 * MILLION, 100 * MILLION), hold="store", memory=1)
     widest = (256, 1024, 4096, 16384)
-    found += grid(part="sweep", store=("PostgreSQL",), rows=200_000, hold="store", memory=1, widest=widest)
+    found += grid(part="sweep", store=(POSTGRESQL,), rows=200_000, hold="store", memory=1, widest=widest)
     return found + grid(part="draws", rows=5 * MILLION, algorithm=("dp-subn", "privbayes"), hold=holds)
 
 

@@ -1,4 +1,4 @@
-"""The made rows of this benchmark: twenty columns of four kinds, written to Parquet by DuckDB."""
+"""The made rows of this benchmark: twenty columns of four kinds, or of codes, written to Parquet by DuckDB."""
 
 from __future__ import annotations
 
@@ -23,9 +23,16 @@ GROUP_ROWS = 122_880
 """Of a row group: what DuckDB writes by default."""
 
 
-def made_descriptor() -> dict[str, Any]:
-    """What the made rows are coded by."""
+def made_descriptor(coded: bool = False) -> dict[str, Any]:
+    """What the made rows are coded by; of codes, each stands for itself."""
     fields: list[dict[str, Any]] = []
+    if coded:
+        sizes = [size for size in SIZES for size in (size, size, BINS, BINS)]
+        fields = [
+            {"name": f"code{place}", "type": "string", "categories": [str(code) for code in range(size)]}
+            for place, size in enumerate(sizes)
+        ]
+        return {"format_version": 1, "name": "codes", "fields": fields}
     for place, size in enumerate(SIZES):
         fields += [
             {"name": f"small{place}", "type": "string", "categories": [str(code) for code in range(size)]},
@@ -38,15 +45,21 @@ def made_descriptor() -> dict[str, Any]:
     return {"format_version": 1, "name": "made", "fields": fields}
 
 
-def made_schema() -> Schema:
+def made_schema(coded: bool = False) -> Schema:
     """The same, read."""
-    return parse_schema(made_descriptor(), "schema")
+    return parse_schema(made_descriptor(coded), "schema")
 
 
-def write_rows(file: Path, rows: int) -> None:
-    """Write so many random rows; neighbouring columns go together in half of them."""
+def write_rows(file: Path, rows: int, coded: bool = False) -> None:
+    """Write so many random rows; neighbouring columns go together in half of them, but for codes."""
     columns = []
     for place, size in enumerate(SIZES):
+        if coded:
+            columns += [
+                f"CAST(floor({letter}{place} * {most}) AS INTEGER) AS code{4 * place + column}"
+                for column, (letter, most) in enumerate([("u", size), ("v", size), ("w", BINS), ("u", BINS)])
+            ]
+            continue
         columns += [
             f"CAST(floor(u{place} * {size}) AS INTEGER) AS small{place}",
             f"'value ' || CAST(floor((CASE WHEN v{place} < 0.5 THEN u{place} ELSE w{place} END) * {size}) AS INTEGER)"

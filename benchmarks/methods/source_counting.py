@@ -40,18 +40,25 @@ SPARK = (
 )
 
 
-def opened(data: str, hold: str, gigabytes: float, java: str = "") -> tuple[Opened, float]:
+def opened(data: str, hold: str, gigabytes: float, java: str = "", coded: bool = False) -> tuple[Opened, float]:
     """The made rows of an address, and the seconds in which they were looked at and held; ``java`` is for Spark's."""
     options = f"--conf spark.driver.extraJavaOptions={java} " if java else ""
     os.environ.setdefault("PYSPARK_SUBMIT_ARGS", f"{SPARK} {options}pyspark-shell")
     started = time.perf_counter()
-    found = open_rows(parse_address(data), made_schema(), Access(Hold(hold), int(gigabytes * 1e9)))
+    found = open_rows(parse_address(data), made_schema(coded), Access(Hold(hold), int(gigabytes * 1e9)))
     return found, time.perf_counter() - started
 
 
-def count(data: str, hold: str, gigabytes: float, widest: int = counting_store.WIDEST_CELLS, java: str = "") -> Values:
+def count(
+    data: str,
+    hold: str,
+    gigabytes: float,
+    widest: int = counting_store.WIDEST_CELLS,
+    java: str = "",
+    coded: bool = False,
+) -> Values:
     """Open, and count all pairs once."""
-    found, seconds = opened(data, hold, gigabytes, java)
+    found, seconds = opened(data, hold, gigabytes, java, coded)
     pairs = all_pairs(len(found.rows.schema.attributes))
     with patch.object(counting_store, "WIDEST_CELLS", widest):
         started = time.perf_counter()

@@ -54,18 +54,28 @@ def _half_width(name: str, scale: Fraction, variables: Fraction, level: Fraction
 
 
 def _laplace(scale: Fraction, variables: float, level: float) -> int:
-    b, reach = float(scale), TAIL + DEVIATIONS * math.sqrt(2 * variables)
-    widest = (LARGEST_LATTICE / 2 - 16) / reach
+    b = float(scale)
+    widest = (LARGEST_LATTICE / 2 - 16) / _reach(variables)
     if b > widest:
         # So wide, the law is that of a narrower one, stretched: to the fifth digit at least.
         narrower = Fraction(math.floor(widest * 1000), 1000)
         return math.ceil(_laplace(narrower, variables, level) * (b / float(narrower)))
-    points = 1 << math.ceil(math.log2(2 * (b * reach + 16)))
+    return int(np.searchsorted(_laplace_inside(b, variables), level))
+
+
+def _reach(variables: float) -> float:
+    """Scales beyond which the sum of so many Laplace variables has no mass to speak of."""
+    return TAIL + DEVIATIONS * math.sqrt(2 * variables)
+
+
+@lru_cache(maxsize=2)  # tens of megabytes each; a table of many pairs asks for many levels of one law
+def _laplace_inside(b: float, variables: float) -> np.ndarray:
+    points = 1 << math.ceil(math.log2(2 * (b * _reach(variables) + 16)))
     # Its characteristic function is real; the values are whole, so that its Fourier transform is their law.
     angles = np.arange(points // 2 + 1) * (2 * math.pi / points)
     rest = -math.expm1(-1 / b)
     function = (1 + (4 * math.exp(-1 / b) / rest**2) * np.sin(angles / 2) ** 2) ** -variables
-    return _least(np.fft.irfft(function, points)[: points // 2], level)
+    return _inside(np.fft.irfft(function, points)[: points // 2])
 
 
 def _gaussian(scale: Fraction, variables: float, level: float) -> int:
@@ -75,10 +85,9 @@ def _gaussian(scale: Fraction, variables: float, level: float) -> int:
     if sigma > LARGEST_LATTICE / TAIL:
         return math.ceil(float(ndtri((1 + level) / 2)) * sigma - 0.5)
     weights = np.exp(-(np.arange(math.ceil(sigma * 10) + 16) ** 2) / (2 * variance))
-    return _least(weights / (2 * weights.sum() - weights[0]), level)
+    return int(np.searchsorted(_inside(weights / (2 * weights.sum() - weights[0])), level))
 
 
-def _least(chances: np.ndarray, level: float) -> int:
-    """The least h; ``chances`` are those of 0, 1, 2, ..., of a law that is symmetric."""
-    inside = 2 * np.cumsum(chances) - chances[0]
-    return int(np.searchsorted(inside, level))
+def _inside(chances: np.ndarray) -> np.ndarray:
+    """The chance of -h to h for each h; ``chances`` are those of 0, 1, 2, ..., of a law that is symmetric."""
+    return 2 * np.cumsum(chances) - chances[0]

@@ -19,7 +19,7 @@ from privity.common.storage.safe_files import appearing
 from privity.party.sources.duckdb_store import files_state
 from privity.party.sources.fingerprint import fingerprint
 from privity.party.sources.pass_progress import a_pass
-from privity.party.sources.sql_queries import Questions
+from privity.party.sources.sql_queries import Questions, Survey
 from privity.party.sources.store import Codes, Parted, Store
 
 BATCH_ROWS = 1 << 20
@@ -138,42 +138,55 @@ def holds(file: CodedFile, schema: Schema, stored: int, expected: int) -> bool:
     return (rows, total) == (stored, expected)
 
 
-def load_coded(batches: CodedBatches, schema: Schema, stored: int, expected: int) -> CodedTable:
-    """All rows of the batches in memory.
+def load_coded(batches: CodedBatches, schema: Schema, stored: int) -> tuple[CodedTable | None, Survey]:
+    """All rows of the batches in memory, and what they are like; a person has one row.
+
+    Returns:
+        No table if a value is outside its domain.
 
     Raises:
-        PrivityError: source-changed.
+        PrivityError: source-changed: there are not as many rows as there must be.
     """
     whole = [np.empty(stored, dtype=code_type(size)) for size in schema.domain]
+    misses = np.zeros(len(schema.domain), dtype=np.int64)
     rows = total = 0
-    for columns in checked(batches, schema, stored):
+    for columns in some_at_a_time(batches, schema, stored):
         stop = rows + len(columns[0])
         if stop > stored:
-            break
+            raise PrivityError(Catalogue.SOURCE_CHANGED, source=batches.name)
         for kept, column in zip(whole, columns, strict=True):
             kept[rows:stop] = column
+        misses += [int((column >= size).sum()) for column, size in zip(columns, schema.domain, strict=True)]
         total += fingerprint(columns, schema)
         rows = stop
-    if (rows, total) != (stored, expected):
+    if rows < stored:
         raise PrivityError(Catalogue.SOURCE_CHANGED, source=batches.name)
-    return CodedTable(schema, tuple(whole))
+    table = None if misses.any() else CodedTable(schema, tuple(whole))
+    return table, Survey(rows, rows, tuple(misses.tolist()), total)
 
 
 def checked(batches: CodedBatches, schema: Schema, stored: int) -> Iterator[list[Codes]]:
-    """The batches of all attributes, each with some rows, no value outside the domain.
-
-    Args:
-        stored: how many rows there must be; the owner is shown how far the pass is.
+    """The same batches as ``some_at_a_time``, without a value outside the domain.
 
     Raises:
         PrivityError: source-changed: there was none when the rows were first looked at.
+    """
+    for columns in some_at_a_time(batches, schema, stored):
+        if any(int(column.max()) >= size for column, size in zip(columns, schema.domain, strict=True)):
+            raise PrivityError(Catalogue.SOURCE_CHANGED, source=batches.name)
+        yield columns
+
+
+def some_at_a_time(batches: CodedBatches, schema: Schema, stored: int) -> Iterator[list[Codes]]:
+    """The batches of all attributes, each with some rows.
+
+    Args:
+        stored: how many rows there must be; the owner is shown how far the pass is.
     """
     rows = 0
     with a_pass() as told:
         for columns in batches.read(range(len(schema.domain))):
             if len(columns[0]):
-                if any(int(column.max()) >= size for column, size in zip(columns, schema.domain, strict=True)):
-                    raise PrivityError(Catalogue.SOURCE_CHANGED, source=batches.name)
                 rows += len(columns[0])
                 told(rows / max(1, stored))
                 yield columns

@@ -97,7 +97,7 @@ class IbisStore:
             columns |= {name: Column(name, Kind.OTHER, "", key=False) for name in self._without_type()}
         columns |= self._without_infinities(columns)
         if self._is_sqlite:
-            columns |= {c.name: replace(c, number="") for c in columns.values() if c.number}
+            columns |= {c.name: replace(c, number="", loose=True) for c in columns.values()}
             unread = [column for column in columns.values() if column.kind is Kind.OTHER]
             columns |= {c.name: replace(c, remedy=COPIED.format(name=quoted(c.name))) for c in unread}
         return columns

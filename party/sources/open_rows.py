@@ -17,12 +17,13 @@ from privity.common.errors import Catalogue, PrivityError, Problem
 from privity.common.formats import shorten
 from privity.party.rows import InMemory, Rows
 from privity.party.sources.address import Address, Form
-from privity.party.sources.coded_batches import StoreBatches
+from privity.party.sources.coded_batches import StoreBatches, load_coded
 from privity.party.sources.counting_store import CountedRows
 from privity.party.sources.csv_files import CsvBatches, load_slots
 from privity.party.sources.duckdb_store import EmbeddedStore
 from privity.party.sources.fingerprint import fingerprint
 from privity.party.sources.held_rows import (
+    MORE_MEMORY,
     Access,
     Hold,
     Holder,
@@ -101,13 +102,35 @@ def open_rows(address: Address, schema: Schema, access: Access | None = None) ->
     store = connect(address, access.memory)
     state = store.state()
     questions = Questions(store, schema, known_texts(store, schema, access.slots), access.slots)
-    survey = survey_of(store, questions)
+    batches = StoreBatches(store, questions, schema)
+    table = None
+    if (stored := _rows_to_load(store, questions, schema, access)) is not None:
+        table, survey = load_coded(batches, schema, stored)
+    else:
+        survey = survey_of(store, questions)
     problems = faults(store, questions, schema, access.slots, survey)
     if problems:
         raise RowProblemsFound(problems)
     if store.state() != state:
         raise PrivityError(Catalogue.SOURCE_CHANGED, source=store.name)
-    return Opened(_held(store, questions, schema, survey, access), survey, store)
+    return Opened(_held(store, batches, questions, survey, table, access), survey, store)
+
+
+def _rows_to_load(store: Store, questions: Questions, schema: Schema, access: Access) -> int | None:
+    """How many rows one pass can both look at and load; None: they are looked at first.
+
+    Raises:
+        PrivityError: bad-option: they are to be in memory, and do not fit.
+    """
+    wanted = access.hold is Hold.MEMORY or (access.hold is Hold.AUTO and not store.counts)
+    if not wanted or not questions.row_by_row:
+        return None
+    ((stored,),) = store.rows(questions.all_rows())
+    if coded_bytes(schema, int(stored)) <= access.memory:
+        return int(stored)
+    if access.hold is Hold.MEMORY:
+        raise too_many(schema, int(stored), MORE_MEMORY)
+    return None
 
 
 def load_table(address: Address, schema: Schema) -> CodedTable:
@@ -176,11 +199,20 @@ def faults(store: Store, questions: Questions, schema: Schema, slots: Slots | No
     return problems
 
 
-def _held(store: Store, questions: Questions, schema: Schema, survey: Survey, access: Access) -> Rows:
+def _held(
+    store: Store,
+    batches: StoreBatches,
+    questions: Questions,
+    survey: Survey,
+    table: CodedTable | None,
+    access: Access,
+) -> Rows:
+    schema = questions.schema
     rows = survey.rows if access.slots is None else survey.persons * access.slots.most
-    batches = StoreBatches(store, questions, schema)
     holder = Holder(batches, schema, survey, rows, access)
     holder.tidy()
+    if table is not None:
+        return InMemory(table)
     if access.hold is Hold.MEMORY or (access.hold is Hold.AUTO and holder.fits and not store.counts):
         return holder.loaded()
     if access.hold is Hold.CACHE:

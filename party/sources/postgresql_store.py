@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,17 +21,24 @@ from privity.party.sources.sql_coding import quoted
 from privity.party.sources.store import Codes
 from privity.party.sources.store_columns import Column, Kind
 
+if TYPE_CHECKING:
+    from psycopg.abc import PQGen
+    from psycopg.pq.abc import PGconn
+
 try:
     import psycopg
+    from psycopg.generators import copy_from
 except ImportError:  # the extra is not installed
     psycopg = None  # type: ignore[assignment]
 
-BATCH_ROWS = 1 << 18
+BATCH_BYTES = 1 << 22
 CONNECT_SECONDS = 15
 SETTINGS = (
     "-c default_transaction_read_only=on -c standard_conforming_strings=on -c DateStyle=ISO,YMD "
-    "-c extra_float_digits=3 -c work_mem=262144 -c idle_in_transaction_session_timeout=0 -c statement_timeout=0"
+    "-c extra_float_digits=3 -c work_mem=262144 -c idle_in_transaction_session_timeout=0 -c statement_timeout=0 "
+    "-c parallel_tuple_cost=0"
 )
+"""The last has the server code rows on as many cores as its owner allows: a row costs more to code than to hand on."""
 
 KINDS = {
     "text": Kind.TEXT,
@@ -114,18 +121,17 @@ class PostgresqlStore:
         for place in range(len(packed)):
             fields += [(f"length{place}", ">i4"), (f"word{place}", ">i8")]
         row = np.dtype(fields)
-        with self._open() as connection, connection.cursor() as cursor:
-            with cursor.copy(f"COPY (SELECT {made} FROM ({query}) AS coded) TO STDOUT (FORMAT BINARY)") as copy:
-                waiting, head = bytearray(), COPY_HEADER
-                for part in copy:
-                    waiting += part
-                    if len(waiting) >= BATCH_ROWS * row.itemsize + head:
-                        whole = (len(waiting) - head) // row.itemsize * row.itemsize
-                        yield _codes(bytes(waiting[head : head + whole]), row, held)
-                        del waiting[: head + whole]
-                        head = 0
-            # The last two bytes say that there are no more rows.
-            yield _codes(bytes(waiting[head : len(waiting) - 2]), row, held)
+        copied = f"COPY (SELECT {made} FROM ({query}) AS coded) TO STDOUT (FORMAT BINARY)"
+        waiting, start, more = bytearray(), COPY_HEADER, True
+        with self._open() as connection, connection.cursor() as cursor, cursor.copy(copied):
+            while more:
+                part, more = connection.wait(_received(connection.pgconn))
+                waiting += part
+                # The last two bytes say that there are no more rows.
+                whole = (len(waiting) - start) // row.itemsize * row.itemsize
+                yield _codes(bytes(waiting[start : start + whole]), row, held)
+                del waiting[: start + whole]
+                start = 0
 
     def state(self) -> str:
         return ""
@@ -167,6 +173,20 @@ class PostgresqlStore:
 
     def _refused(self, reason: str, hint: str) -> PrivityError:
         return PrivityError(Catalogue.SOURCE_REFUSED, source=self.name, reason=reason, hint=hint)
+
+
+def _received(wire: PGconn) -> PQGen[tuple[bytearray, bool]]:
+    """Many rows of a COPY, and whether there may be more; for ``Connection.wait``.
+
+    ``Copy`` of psycopg waits for each row by itself, which takes longer than the rows take.
+    """
+    found = bytearray()
+    while len(found) < BATCH_BYTES:
+        part = yield from copy_from(wire)
+        if not isinstance(part, memoryview):
+            return found, False
+        found += part
+    return found, True
 
 
 def _codes(rows: bytes, row: np.dtype[Any], sizes: Sequence[int]) -> list[Codes]:

@@ -36,8 +36,13 @@ LEAST_INTEGER = -(2**63)
 DECIMAL_DIGITS = 38
 NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
+ALWAYS = "TRUE"
+
 Numbers = Mapping[str, int | None]
 """Codes of the texts that a column holds; None for one outside the domain."""
+
+Case = tuple[str, int | str]
+"""A condition, and the code where it holds."""
 
 
 def quoted(name: str) -> str:
@@ -74,7 +79,7 @@ def code_sql(attribute: Attribute, column: Column, value: str, texts: Numbers | 
     nothing = f"{value} IS NULL"
     if _may_be_infinite(column):
         nothing += f" OR {value} = {_float(column, 'NaN')}"
-    cases = [(nothing, null)]
+    cases: list[Case] = [(nothing, null)]
     if texts is not None:
         known = [(text, miss if code is None else code) for text, code in texts.items()]
         cases += _among(value, column, known, _literal_of_text)
@@ -82,14 +87,56 @@ def code_sql(attribute: Attribute, column: Column, value: str, texts: Numbers | 
     if is_moment(attribute, column):
         return _case(cases, _moment_sql(attribute, column, value, other))
     literal = _literal if attribute.type in ("integer", "number") else _literal_of_text
+    missing: list[Case] = []
     if attribute.missing_code is not None:
-        cases += _among(value, column, [(text, attribute.missing_code) for text in attribute.missing_texts], literal)
+        missing += _among(value, column, [(text, attribute.missing_code) for text in attribute.missing_texts], literal)
     if attribute.edges:
-        cases += _in_no_bin(attribute, column, value, other)
-        whole = attribute.type == "integer" and column.kind is Kind.INTEGER
-        return _case(cases, _bin(attribute.coding_edges, column, value, whole))
-    cases += _among(value, column, [(text, code) for code, text in _category_texts(attribute)], literal)
-    return _case(cases, other)
+        return _binned(attribute, column, value, missing, cases, other)
+    categories = [(text, code) for code, text in _category_texts(attribute)]
+    first = _first_in_row(attribute, column, [text for text, _ in categories])
+    if first is None:
+        return _case([*cases, *missing, *_among(value, column, categories, literal)], other)
+    among = f"{value} BETWEEN {first} AND {first + len(categories) - 1}"
+    code = f"CAST({value} AS INTEGER)" if first == 0 else f"CAST(CAST({value} AS BIGINT) - ({first}) AS INTEGER)"
+    return _case([*missing, (among, code), *cases], other)
+
+
+def _binned(
+    attribute: Attribute, column: Column, value: str, missing: Sequence[Case], nothing: Sequence[Case], other: int
+) -> str:
+    """The code of a number that has bins. Most values lie in one: what is in none is asked afterwards."""
+    cases = list(missing)
+    if attribute.type == "integer" and column.kind is not Kind.INTEGER:
+        floor = f"{value} <> FLOOR({value})"
+        cases.append((f"ABS({value}) < {WHOLE_FROM} AND {floor}" if column.kind in FLOATS else floor, other))
+    edges = attribute.coding_edges
+    not_beyond = (not_above if attribute.point is None else below)(value, column, edges[-1])
+    if not_beyond == ALWAYS and _may_be_infinite(column):
+        not_beyond = f"{value} < {_float(column, 'Infinity')}"
+    less = below(value, column, edges[0])
+    whole = attribute.type == "integer" and column.kind is Kind.INTEGER
+    cases.append((f"NOT ({less}) AND {not_beyond}", _bin(edges, column, value, whole)))
+    cases += nothing
+    if _may_be_infinite(column):
+        cases.append((f"{value} IN ({_float(column, 'Infinity')}, {_float(column, '-Infinity')})", other))
+    low, high = _outer(attribute)
+    return _case([*cases, (less, low)], high)
+
+
+def _first_in_row(attribute: Attribute, column: Column, texts: Sequence[str]) -> int | None:
+    """The least of categories that are integers in a row, in order, such as the codes of a coded column."""
+    if column.kind is not Kind.INTEGER or column.loose or attribute.type == "boolean":
+        return None
+    numbers = [read_number(text) for text in texts]
+    first = numbers[0]
+    if first is None or [str(first + place) for place in range(len(texts))] != list(texts):
+        return None
+    return int(first)
+
+
+def _outer(attribute: Attribute) -> tuple[int, int]:
+    """Codes of what lies below the bins, and above them."""
+    return (0, attribute.values - 1) if attribute.out_of_domain == "edge" else (outside(attribute),) * 2
 
 
 def _moment_sql(attribute: Attribute, column: Column, value: str, other: int) -> str:
@@ -97,7 +144,7 @@ def _moment_sql(attribute: Attribute, column: Column, value: str, other: int) ->
     assert attribute.temporal is not None
     size = 1 if column.kind is Kind.DATE else attribute.temporal.unit * column.second // SECOND
     number = replace(column, kind=Kind.INTEGER)
-    cases = []
+    cases: list[Case] = []
     if attribute.type == "date" and size > 1:
         cases.append((f"{value} % {size} <> 0", other))
     missing = {found for text in attribute.missing if (found := attribute.read(text)) is not None}
@@ -108,8 +155,7 @@ def _moment_sql(attribute: Attribute, column: Column, value: str, other: int) ->
         cases.append((f"{value} BETWEEN {point * size} AND {(point + 1) * size - 1}", code))
     if not attribute.edges:
         return _case(cases, other) if cases else str(other)
-    edge = attribute.out_of_domain == "edge"
-    low, high = (0, attribute.values - 1) if edge else (outside(attribute),) * 2
+    low, high = _outer(attribute)
     edges = [bound * size for bound in attribute.coding_edges]
     cases += [(below(value, number, edges[0]), low), (f"NOT ({below(value, number, edges[-1])})", high)]
     return _case(cases, _bin(edges, number, value, whole=True))
@@ -142,7 +188,7 @@ def derived_sql(code: str, codes: Iterable[int]) -> str:
     return _case([(f"{code} IN ({', '.join(some)})", derived) for derived, some in by_value.items()], max(by_value) + 1)
 
 
-def _case(cases: Iterable[tuple[str, int]], otherwise: int | str) -> str:
+def _case(cases: Iterable[Case], otherwise: int | str) -> str:
     whens = " ".join(f"WHEN {condition} THEN {code}" for condition, code in cases)
     return f"CASE {whens} ELSE {otherwise} END"
 
@@ -161,7 +207,7 @@ def _category_texts(attribute: Attribute) -> Iterator[tuple[int, str]]:
 
 def _among(
     value: str, column: Column, codes: Iterable[tuple[str, int]], literal_of: Callable[[Column, str], str | None]
-) -> Iterator[tuple[str, int]]:
+) -> Iterator[Case]:
     """Cases for the values of the column that these texts stand for."""
     by_code: dict[int, list[str]] = {}
     for text, code in codes:
@@ -222,22 +268,6 @@ def _timestamp_text(text: str) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S}{fraction}"
 
 
-def _in_no_bin(attribute: Attribute, column: Column, value: str, other: int) -> Iterator[tuple[str, int]]:
-    """Cases for what lies in no bin."""
-    if _may_be_infinite(column):
-        yield f"{value} IN ({', '.join(_float(column, text) for text in NOT_FINITE.values())})", other
-    if attribute.type == "integer" and column.kind is not Kind.INTEGER:
-        floor = f"{value} <> FLOOR({value})"
-        whole = f"ABS({value}) < {WHOLE_FROM} AND {floor}" if column.kind in FLOATS else floor
-        yield whole, other
-    edge = attribute.out_of_domain == "edge"
-    low, high = (0, attribute.values - 1) if edge else (outside(attribute),) * 2
-    edges = attribute.coding_edges
-    yield below(value, column, edges[0]), low
-    beyond = not_above(value, column, edges[-1]) if attribute.point is None else below(value, column, edges[-1])
-    yield f"NOT ({beyond})", high
-
-
 def _bin(edges: Sequence[Fraction], column: Column, value: str, whole: bool) -> str:
     """The bin of a value that lies in one, found by halves; among many bins of one width of integers by division."""
     values = len(edges) - 1
@@ -279,7 +309,7 @@ def below(value: str, column: Column, bound: Fraction) -> str:
     if _has_no_end(column, bound):
         return f"{value} * {bound.denominator} < {bound.numerator}"
     least = _least(column, bound)
-    return "TRUE" if least is None else f"{value} < {least[0]}"
+    return ALWAYS if least is None else f"{value} < {least[0]}"
 
 
 def not_above(value: str, column: Column, bound: Fraction) -> str:
@@ -288,7 +318,7 @@ def not_above(value: str, column: Column, bound: Fraction) -> str:
         return f"{value} * {bound.denominator} <= {bound.numerator}"
     least = _least(column, bound)
     if least is None:
-        return "TRUE"
+        return ALWAYS
     return f"{value} {'<=' if least[1] == bound else '<'} {least[0]}"
 
 

@@ -144,6 +144,10 @@ class Questions:
         kept = ", ".join([*keys, *also, f"{mixed} AS q"])
         return f"SELECT {kept} FROM ({coded}) AS coded {store.fence}"
 
+    def all_rows(self) -> str:
+        """One row: how many rows there are."""
+        return f"SELECT COUNT(*) AS n FROM {self._store.relation}"
+
     def survey(self) -> str:
         """One row: rows, persons, fingerprint, then for each attribute how many rows are outside its domain."""
         places = range(len(self.schema.attributes))

@@ -65,6 +65,7 @@ class Column:
             cannot tell.
         second: parts of a second.
         part: SQL of a part of a date or time, the name of the part as ``{part}``; empty if the store cannot tell.
+        loose: whether there may be values of other types in it, as in SQLite.
     """
 
     name: str
@@ -76,6 +77,7 @@ class Column:
     number: str = ""
     second: int = MICROSECONDS
     part: str = ""
+    loose: bool = False
 
 
 def column_problems(

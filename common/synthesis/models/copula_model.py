@@ -174,11 +174,20 @@ def winners(normals: npt.NDArray[np.float32], rates: Numbers) -> npt.NDArray[np.
     """For each row the category that wins: shape (rows, columns of the attribute) -> (rows,)."""
     if len(rates) == 2:
         return (normals[:, 0] > np.float32(ndtri(rates[0] / rates.sum()))).astype(np.int64)
-    # A time's logarithm, from a table: what counts is which is the least.
+    return _first(_log_times(normals), rates)
+
+
+def _log_times(normals: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Logarithms of the times, before they are over the rates, from a table."""
     places = (np.clip(normals, -REACH, REACH) + np.float32(REACH)) * np.float32(STEPS)
+    return LOG_TIMES[places.astype(np.uint16)]
+
+
+def _first(log_times: npt.NDArray[np.float32], rates: Numbers) -> npt.NDArray[np.int64]:
+    """Which is the least of each row."""
     with np.errstate(divide="ignore"):
         later = np.log(rates).astype(np.float32)
-    return (LOG_TIMES[places.astype(np.uint16)] - later).argmin(axis=1)
+    return (log_times - later).argmin(axis=1)
 
 
 def rates_for(shares: Numbers, correlations: Numbers) -> Numbers:
@@ -193,10 +202,10 @@ def rates_for(shares: Numbers, correlations: Numbers) -> Numbers:
     with one_blas_thread():
         values, vectors = np.linalg.eigh(correlations)
     root = vectors * np.sqrt(np.maximum(values, 0))
-    normals = (generator.standard_normal((trials, shares.size)) @ root.T).astype(np.float32)
+    log_times = _log_times((generator.standard_normal((trials, shares.size)) @ root.T).astype(np.float32))
     rates, half_a_row = shares.copy(), 0.5 / trials
     for _ in range(TURNS):
-        won = np.bincount(winners(normals, rates), minlength=shares.size) / trials
+        won = np.bincount(_first(log_times, rates), minlength=shares.size) / trials
         rates = rates * (shares + half_a_row) / (won + half_a_row)
     return rates / rates.sum()
 

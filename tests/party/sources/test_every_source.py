@@ -13,17 +13,22 @@ from typing import Any
 import duckdb
 import numpy as np
 import psycopg
+import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.errors import PrivityError
 from privity.party.rows import Rows
 from privity.party.sources import duckdb_store
 from privity.party.sources.address import parse_address
+from privity.party.sources.coded_batches import StoreBatches
 from privity.party.sources.held_rows import Access, Hold
-from privity.party.sources.open_rows import open_rows
+from privity.party.sources.open_rows import connect, open_rows
+from privity.party.sources.sql_queries import Questions
 from tests.harness import postgresql
 from tests.harness.long import thinned
 from tests.harness.object_store import ObjectStore
@@ -122,6 +127,33 @@ def check(rows: Rows, schema: Schema = SCHEMA, codes: dict[int, list[int]] = COD
         for attribute, table in zip(attributes, joint, strict=True):
             expected = table_by_hand(schema, codes, (attribute, *parents))
             assert np.array_equal(table, expected.reshape(domain[attribute], -1))
+
+
+@pytest.mark.parametrize("kind", ["int8", "uint8", "int64"])
+@given(data=st.data())
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_integers_in_a_row_are_coded_as_their_texts_are(kind: str, data: st.DataObject, tmp_path: Path) -> None:
+    info = np.iinfo(kind)
+    ends = st.sampled_from([info.min, 0, info.max - 40])
+    first = data.draw(ends | st.integers(int(info.min), int(info.max) - 40))
+    numbers = list(range(first, first + data.draw(st.integers(2, 40))))
+    near = st.integers(max(info.min, first - 3), min(info.max, numbers[-1] + 3))
+    values = data.draw(st.lists(near | st.sampled_from([info.min, info.max]) | st.none(), min_size=1, max_size=30))
+    missing = data.draw(st.sampled_from([[], [""], ["", str(first - 1), "x"]]))
+    fields = [
+        {"name": "as text", "type": "string", "categories": [str(number) for number in numbers]},
+        {"name": "as integer", "type": "integer", "categories": numbers, "missingValues": missing},
+    ]
+    schema = parse_schema({"fields": fields}, "s")
+    file = tmp_path / "rows.parquet"
+    pq.write_table(pa.table({field["name"]: pa.array(values, pa.from_numpy_dtype(kind)) for field in fields}), file)
+    store = connect(parse_address(str(file)), MEMORY)
+    batches = StoreBatches(store, Questions(store, schema, {}, None), schema).read(range(2))
+    found = [np.concatenate(columns).tolist() for columns in zip(*batches, strict=True)]
+    store.close()
+    for attribute, codes in zip(schema.attributes, found, strict=True):
+        of_text = [attribute.code_of_nothing() if v is None else attribute.code_of_number(str(v)) for v in values]
+        assert codes == [attribute.size if code is None else code for code in of_text]
 
 
 def opened(address: str, **access: Any) -> Rows:

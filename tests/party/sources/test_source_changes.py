@@ -21,6 +21,7 @@ from privity.party.sources import held_rows as opening
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows
+from privity.party.sources.postgresql_store import PostgresqlStore
 from tests.harness import postgresql
 from tests.harness.long import thinned
 from tests.harness.stores import Row, put
@@ -207,6 +208,31 @@ def test_what_was_taken_out_of_postgresql_stays_one_state(
     server.execute(STATEMENTS[change])
     assert [ask(rows) for ask in ASKED] == before
     assert opened(visits, hold, tmp_path).digest != rows.digest
+
+
+@pytest.mark.parametrize("change", STATEMENTS)
+def test_rows_are_counted_and_then_loaded_in_one_pass_of_one_state(
+    change: str, visits: str, server: postgresql.Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+    answer = PostgresqlStore.rows
+
+    def then_change(store: PostgresqlStore, query: str) -> object:
+        asked.append(query)
+        rows = answer(store, query)
+        server.execute(STATEMENTS[change])
+        return rows
+
+    monkeypatch.setattr(PostgresqlStore, "rows", then_change)
+    if change in ("insert", "delete"):
+        refused(lambda: opened(visits, Hold.MEMORY, tmp_path))
+        loaded = None
+    else:
+        loaded = opened(visits, Hold.MEMORY, tmp_path)
+    assert asked == ['SELECT COUNT(*) AS n FROM "visits"']
+    monkeypatch.undo()
+    now = opened(visits, Hold.STORE, tmp_path)
+    assert loaded is None or (loaded.digest == now.digest and joint(loaded) == joint(now))
 
 
 @pytest.mark.parametrize("change", STATEMENTS)
