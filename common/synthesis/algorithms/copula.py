@@ -67,6 +67,9 @@ PROJECTION_WORK = PROJECTIONS * 1500**3
 """Steps of a matrix times the cube of its side: beyond it there are fewer steps, as one takes seconds."""
 
 LEAST_EIGENVALUE = 1e-7
+DECIMALS = 9
+"""Of the correlations: far less than an eigenvalue that counts, and half as much to write as all digits."""
+
 WEAKENED = 0.1
 """Total variation distance between what was wanted of a pair and what its correlations give, from which on the pair
 is named: far above noise."""
@@ -174,7 +177,7 @@ def fit(schema: Schema, pairs: ConsistentPairs, rows: int, certainty: float) -> 
     for some in wanted:
         found = some.latent()
         correlations[some.rows, some.columns] = correlations[some.columns, some.rows] = found
-    nearest = nearest_correlations(correlations)
+    nearest = np.round(nearest_correlations(correlations), DECIMALS)
     weakened = sorted(pair for some in wanted for pair in some.weakened(nearest))
     rates = [rates_for(share, nearest[block, block]) for share, block in zip(shares, blocks, strict=True)]
     return CopulaModel(schema, rates, nearest, weakened)

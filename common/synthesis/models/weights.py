@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -21,14 +20,15 @@ def check_weights(weights: npt.NDArray[np.float64], shape: tuple[int, ...]) -> N
 
 def read_weights(value: Any) -> npt.NDArray[np.float64]:
     """Nested lists of numbers as an array; ValueError or OverflowError if there is anything else in them."""
-    if not all(isinstance(leaf, int | float | Decimal) and not isinstance(leaf, bool) for leaf in _leaves(value)):
+    if not _leaf_types(value) <= {int, float, Decimal}:
         raise ValueError("a table's weights are numbers")
     return np.asarray(value, dtype=np.float64)
 
 
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, list):
-        for part in value:
-            yield from _leaves(part)
-    else:
-        yield value
+def _leaf_types(value: Any) -> set[type]:
+    if not isinstance(value, list):
+        return {type(value)}
+    found = set(map(type, value))
+    if list in found:
+        found = found - {list} | set().union(*(_leaf_types(part) for part in value if isinstance(part, list)))
+    return found
