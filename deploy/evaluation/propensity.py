@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -57,8 +58,7 @@ def propensity(real: ValueTable, other: ValueTable) -> Propensity | None:
         return None
     tables = [table.limited(rows) for table in (real, other)]
     codes, made = joined([table.coded for table in tables]), np.arange(2 * rows) >= rows
-    regression = one_hot(commonest_apart(codes), range(len(codes.columns)))
-    regression = regression[:, np.flatnonzero(regression.getnnz(axis=0))]
+    regression = told_apart(commonest_apart(codes))
     features = Features(real, ())
     values = np.concatenate([features.of(table) for table in tables])
     learned = np.concatenate([np.random.default_rng(SEED + place).permutation(rows) < rows // 2 for place in range(2)])
@@ -91,6 +91,21 @@ def commonest_apart(table: CodedTable) -> CodedTable:
     return CodedTable(table.schema, tuple(columns))
 
 
+def told_apart(table: CodedTable) -> Any:
+    """A sparse matrix with a column for each code that occurs, but for an attribute's commonest one.
+
+    The regression's constant stands for these, so that a row has as few ones as may be.
+    """
+    features = one_hot(table, range(len(table.columns)))
+    rows = features.getnnz(axis=0)
+    kept = rows > 0
+    starts = np.cumsum([0, *table.schema.domain])
+    kept[[start + rows[start:stop].argmax() for start, stop in pairwise(starts)]] = False
+    # A regression wants a column.
+    kept[rows.argmax()] |= not kept.any()
+    return features[:, np.flatnonzero(kept)]
+
+
 def pmse(features: Any, made: npt.NDArray[np.bool_]) -> float:
     """Mean squared difference between a fitted probability and the share of synthetic rows."""
     from sklearn.linear_model import LogisticRegression
@@ -113,6 +128,9 @@ def expected_pmse(features: Any, made: npt.NDArray[np.bool_]) -> float:
 
 
 def _rank(features: Any) -> int:
-    """Parameters that can be told apart: an attribute's one-hot columns add up to the constant, and some are empty."""
-    gram = (features.T @ features).toarray()
+    """Parameters that can be told apart, the constant's among them."""
+    from scipy.sparse import hstack
+
+    columns = hstack([np.ones((features.shape[0], 1)), features], format="csr")
+    gram = (columns.T @ columns).toarray()
     return int(np.linalg.matrix_rank(gram, hermitian=True))
