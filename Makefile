@@ -29,7 +29,7 @@ check: lint
 
 # One worker more than there are processors: many of these tests wait.
 test: lint
-	$(BIN)/pytest -m "not long" -n $$(($$(nproc) + 1)) $(AT_ONCE)
+	$(BIN)/pytest -m "not long" -n $$(($$(nproc) + 2)) $(AT_ONCE)
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .

@@ -563,7 +563,7 @@ def test_two_processes_spend_the_whole_budget_together_and_no_more(tmp_path):
     for process in processes:
         process.start()
     start.set()
-    counts = [accepted.get(timeout=20) for _ in processes]
+    counts = [accepted.get(timeout=120) for _ in processes]
     for process in processes:
         process.join()
     ledger = book(path)

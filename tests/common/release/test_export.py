@@ -136,6 +136,7 @@ def with_a_generalisation(release):
     return replace(release, marginals={**release.marginals, "tables": [*release.marginals["tables"], entry]})
 
 
+@pytest.mark.long
 def test_mbi_loads_the_lines_of_the_page_and_fits(release, tmp_path):
     (script,) = [
         code for code in re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL) if "mbi import" in code

@@ -208,7 +208,7 @@ def test_processes_that_open_a_new_file_at_once_agree_on_every_answer(path):
     for process in processes:
         process.start()
     start.set()
-    found = [answers.get(timeout=20) for _ in processes]
+    found = [answers.get(timeout=120) for _ in processes]
     for process in processes:
         process.join()
     assert all(answer == found[0] for answer in found)
