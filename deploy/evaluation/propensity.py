@@ -101,8 +101,8 @@ def told_apart(table: CodedTable) -> Any:
     kept = rows > 0
     starts = np.cumsum([0, *table.schema.domain])
     kept[[start + rows[start:stop].argmax() for start, stop in pairwise(starts)]] = False
-    # A regression wants a column.
-    kept[rows.argmax()] |= not kept.any()
+    if not kept.any():  # a regression wants a column
+        kept[rows.argmax()] = True
     return features[:, np.flatnonzero(kept)]
 
 

@@ -19,7 +19,7 @@ from privity.common.storage.safe_files import appearing
 from privity.party.sources.duckdb_store import files_state
 from privity.party.sources.fingerprint import fingerprint
 from privity.party.sources.pass_progress import a_pass
-from privity.party.sources.sql_queries import Questions, Survey
+from privity.party.sources.sql_queries import Questions
 from privity.party.sources.store import Codes, Parted, Store
 
 BATCH_ROWS = 1 << 20
@@ -138,11 +138,11 @@ def holds(file: CodedFile, schema: Schema, stored: int, expected: int) -> bool:
     return (rows, total) == (stored, expected)
 
 
-def load_coded(batches: CodedBatches, schema: Schema, stored: int) -> tuple[CodedTable | None, Survey]:
-    """All rows of the batches in memory, and what they are like; a person has one row.
+def load_coded(batches: CodedBatches, schema: Schema, stored: int) -> tuple[CodedTable | None, tuple[int, ...], int]:
+    """All rows of the batches in memory.
 
     Returns:
-        No table if a value is outside its domain.
+        The table, or None if a value is outside its domain; how many are, by attribute; the rows' fingerprint.
 
     Raises:
         PrivityError: source-changed: there are not as many rows as there must be.
@@ -150,7 +150,7 @@ def load_coded(batches: CodedBatches, schema: Schema, stored: int) -> tuple[Code
     whole = [np.empty(stored, dtype=code_type(size)) for size in schema.domain]
     misses = np.zeros(len(schema.domain), dtype=np.int64)
     rows = total = 0
-    for columns in some_at_a_time(batches, schema, stored):
+    for columns in nonempty(batches, schema, stored):
         stop = rows + len(columns[0])
         if stop > stored:
             raise PrivityError(Catalogue.SOURCE_CHANGED, source=batches.name)
@@ -161,23 +161,22 @@ def load_coded(batches: CodedBatches, schema: Schema, stored: int) -> tuple[Code
         rows = stop
     if rows < stored:
         raise PrivityError(Catalogue.SOURCE_CHANGED, source=batches.name)
-    table = None if misses.any() else CodedTable(schema, tuple(whole))
-    return table, Survey(rows, rows, tuple(misses.tolist()), total)
+    return None if misses.any() else CodedTable(schema, tuple(whole)), tuple(misses.tolist()), total
 
 
 def checked(batches: CodedBatches, schema: Schema, stored: int) -> Iterator[list[Codes]]:
-    """The same batches as ``some_at_a_time``, without a value outside the domain.
+    """The same batches as ``nonempty``, without a value outside the domain.
 
     Raises:
         PrivityError: source-changed: there was none when the rows were first looked at.
     """
-    for columns in some_at_a_time(batches, schema, stored):
+    for columns in nonempty(batches, schema, stored):
         if any(int(column.max()) >= size for column, size in zip(columns, schema.domain, strict=True)):
             raise PrivityError(Catalogue.SOURCE_CHANGED, source=batches.name)
         yield columns
 
 
-def some_at_a_time(batches: CodedBatches, schema: Schema, stored: int) -> Iterator[list[Codes]]:
+def nonempty(batches: CodedBatches, schema: Schema, stored: int) -> Iterator[list[Codes]]:
     """The batches of all attributes, each with some rows.
 
     Args:

@@ -93,6 +93,7 @@ class EmbeddedStore:
     """
 
     counts = False
+    one_state = True
     grouping_sets = True
     fence = ""
     _avoided = "statistics_propagation"

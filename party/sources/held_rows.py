@@ -20,8 +20,6 @@ from privity.party.sources.fingerprint import digest, fingerprint
 from privity.party.sources.rereading import PassedRows
 from privity.party.sources.sql_queries import Slots, Survey
 
-MORE_MEMORY = "Allow more memory, or use cache."
-
 
 class Hold(Enum):
     """Where the rows are while the node works.
@@ -89,9 +87,9 @@ class Holder:
     def loaded(self) -> InMemory:
         """In memory."""
         if not self.fits:
-            raise too_many(self._schema, self.rows, MORE_MEMORY)
-        table, found = load_coded(self._batches, self._schema, self._survey.rows)
-        if table is None or found.fingerprint != self._survey.fingerprint:
+            raise too_many(self._schema, self.rows, "Allow more memory, or use cache.")
+        table, _, found = load_coded(self._batches, self._schema, self._survey.rows)
+        if table is None or found != self._survey.fingerprint:
             raise PrivityError(Catalogue.SOURCE_CHANGED, source=self._batches.name)
         return InMemory(with_absent(table, self.rows))
 

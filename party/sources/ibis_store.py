@@ -46,6 +46,7 @@ class IbisStore:
     """
 
     counts = True
+    one_state = False
     fence = ""
 
     def __init__(self, address: Address) -> None:

@@ -23,7 +23,6 @@ from privity.party.sources.csv_files import CsvBatches, load_slots
 from privity.party.sources.duckdb_store import EmbeddedStore
 from privity.party.sources.fingerprint import fingerprint
 from privity.party.sources.held_rows import (
-    MORE_MEMORY,
     Access,
     Hold,
     Holder,
@@ -105,7 +104,8 @@ def open_rows(address: Address, schema: Schema, access: Access | None = None) ->
     batches = StoreBatches(store, questions, schema)
     table = None
     if (stored := _rows_to_load(store, questions, schema, access)) is not None:
-        table, survey = load_coded(batches, schema, stored)
+        table, misses, total = load_coded(batches, schema, stored)
+        survey = Survey(stored, stored, misses, total)
     else:
         survey = survey_of(store, questions)
     problems = faults(store, questions, schema, access.slots, survey)
@@ -117,20 +117,12 @@ def open_rows(address: Address, schema: Schema, access: Access | None = None) ->
 
 
 def _rows_to_load(store: Store, questions: Questions, schema: Schema, access: Access) -> int | None:
-    """How many rows one pass can both look at and load; None: they are looked at first.
-
-    Raises:
-        PrivityError: bad-option: they are to be in memory, and do not fit.
-    """
+    """How many rows one pass can both look at and load; None: they are looked at first."""
     wanted = access.hold is Hold.MEMORY or (access.hold is Hold.AUTO and not store.counts)
-    if not wanted or not questions.row_by_row:
+    if not (wanted and store.one_state and questions.row_by_row):
         return None
     ((stored,),) = store.rows(questions.all_rows())
-    if coded_bytes(schema, int(stored)) <= access.memory:
-        return int(stored)
-    if access.hold is Hold.MEMORY:
-        raise too_many(schema, int(stored), MORE_MEMORY)
-    return None
+    return int(stored) if 0 < coded_bytes(schema, int(stored)) <= access.memory else None
 
 
 def load_table(address: Address, schema: Schema) -> CodedTable:

@@ -82,6 +82,7 @@ class PostgresqlStore:
     """
 
     counts = True
+    one_state = True
     grouping_sets = True
     fence = "OFFSET 0"
 
@@ -178,7 +179,8 @@ class PostgresqlStore:
 def _received(wire: PGconn) -> PQGen[tuple[bytearray, bool]]:
     """Many rows of a COPY, and whether there may be more; for ``Connection.wait``.
 
-    ``Copy`` of psycopg waits for each row by itself, which takes longer than the rows take.
+    ``Copy`` of psycopg waits for each row by itself, which takes longer than the rows take. It still starts the COPY,
+    and cancels one that is left early.
     """
     found = bytearray()
     while len(found) < BATCH_BYTES:

@@ -79,34 +79,35 @@ def code_sql(attribute: Attribute, column: Column, value: str, texts: Numbers | 
     nothing = f"{value} IS NULL"
     if _may_be_infinite(column):
         nothing += f" OR {value} = {_float(column, 'NaN')}"
-    cases: list[Case] = [(nothing, null)]
+    empty: list[Case] = [(nothing, null)]
     if texts is not None:
         known = [(text, miss if code is None else code) for text, code in texts.items()]
-        cases += _among(value, column, known, _literal_of_text)
-        return _case(cases, miss)
+        return _case([*empty, *_among(value, column, known, _literal_of_text)], miss)
     if is_moment(attribute, column):
-        return _case(cases, _moment_sql(attribute, column, value, other))
+        return _case(empty, _moment_sql(attribute, column, value, other))
     literal = _literal if attribute.type in ("integer", "number") else _literal_of_text
     missing: list[Case] = []
     if attribute.missing_code is not None:
         missing += _among(value, column, [(text, attribute.missing_code) for text in attribute.missing_texts], literal)
     if attribute.edges:
-        return _binned(attribute, column, value, missing, cases, other)
+        return _binned(attribute, column, value, missing, empty, other)
     categories = [(text, code) for code, text in _category_texts(attribute)]
     first = _first_in_row(attribute, column, [text for text, _ in categories])
     if first is None:
-        return _case([*cases, *missing, *_among(value, column, categories, literal)], other)
+        return _case([*empty, *missing, *_among(value, column, categories, literal)], other)
     among = f"{value} BETWEEN {first} AND {first + len(categories) - 1}"
     code = f"CAST({value} AS INTEGER)" if first == 0 else f"CAST(CAST({value} AS BIGINT) - ({first}) AS INTEGER)"
-    return _case([*missing, (among, code), *cases], other)
+    return _case([*missing, (among, code), *empty], other)
 
 
 def _binned(
-    attribute: Attribute, column: Column, value: str, missing: Sequence[Case], nothing: Sequence[Case], other: int
+    attribute: Attribute, column: Column, value: str, missing: Sequence[Case], empty: Sequence[Case], other: int
 ) -> str:
     """The code of a number that has bins. Most values lie in one: what is in none is asked afterwards."""
     cases = list(missing)
-    if attribute.type == "integer" and column.kind is not Kind.INTEGER:
+    if attribute.type == "integer" and column.loose:
+        cases.append((f"{value} <> CAST({value} AS BIGINT)", other))
+    elif attribute.type == "integer" and column.kind is not Kind.INTEGER:
         floor = f"{value} <> FLOOR({value})"
         cases.append((f"ABS({value}) < {WHOLE_FROM} AND {floor}" if column.kind in FLOATS else floor, other))
     edges = attribute.coding_edges
@@ -116,7 +117,7 @@ def _binned(
     less = below(value, column, edges[0])
     whole = attribute.type == "integer" and column.kind is Kind.INTEGER
     cases.append((f"NOT ({less}) AND {not_beyond}", _bin(edges, column, value, whole)))
-    cases += nothing
+    cases += empty
     if _may_be_infinite(column):
         cases.append((f"{value} IN ({_float(column, 'Infinity')}, {_float(column, '-Infinity')})", other))
     low, high = _outer(attribute)
@@ -125,13 +126,12 @@ def _binned(
 
 def _first_in_row(attribute: Attribute, column: Column, texts: Sequence[str]) -> int | None:
     """The least of categories that are integers in a row, in order, such as the codes of a coded column."""
-    if column.kind is not Kind.INTEGER or column.loose or attribute.type == "boolean":
+    first = read_number(texts[0])
+    if first is None or column.kind is not Kind.INTEGER or column.loose or attribute.type == "boolean":
         return None
-    numbers = [read_number(text) for text in texts]
-    first = numbers[0]
-    if first is None or [str(first + place) for place in range(len(texts))] != list(texts):
-        return None
-    return int(first)
+    last = first + len(texts) - 1
+    in_a_row = [str(first + place) for place in range(len(texts))] == list(texts)
+    return int(first) if in_a_row and first >= LEAST_INTEGER and last <= LARGEST_INTEGER else None
 
 
 def _outer(attribute: Attribute) -> tuple[int, int]:

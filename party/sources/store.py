@@ -25,6 +25,7 @@ class Store(Protocol):
         columns: by name, as the store declares them.
         counts: whether it should count by itself, because its rows are elsewhere; else coded columns are read from it.
         grouping_sets: whether it knows them.
+        one_state: whether a pass is about one state of the rows, unless ``state`` tells of a change during it.
         fence: what stands at the end of a subquery that is not to be merged into the query around it.
     """
 
@@ -32,6 +33,7 @@ class Store(Protocol):
     relation: str
     counts: bool
     grouping_sets: bool
+    one_state: bool
     fence: str
 
     @property

@@ -56,6 +56,13 @@ def _largest_pair(domain: tuple[int, ...]) -> int:
     return 0
 
 
+def within_a_selection(pairs: Places, domain: Sequence[int]) -> Places:
+    """The pairs in their order, without the largest ones if all have more cells than one selection may count."""
+    cells = cells_of_pairs(pairs, domain)
+    by_size = np.argsort(cells, kind="stable")
+    return np.asarray(pairs[np.sort(by_size[cells[by_size].cumsum() <= ROUND_CELLS])])
+
+
 def pairs_fit_one_round(domain: Sequence[int]) -> bool:
     """Whether the tables of all pairs of attributes with these sizes can be measured together."""
     if len(domain) > 1 and math.prod(sorted(domain)[-2:]) > TABLE_CELLS:

@@ -22,7 +22,12 @@ from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, 
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS
 from privity.common.synthesis.inference.junction_tree import is_useful, keeps_apart
-from privity.common.synthesis.learning.countable_pairs import cells_of_pairs, largest_pair, pairs_within
+from privity.common.synthesis.learning.countable_pairs import (
+    cells_of_pairs,
+    largest_pair,
+    pairs_within,
+    within_a_selection,
+)
 from privity.common.synthesis.learning.network_structure import LEAST_BETA, share_for_selections
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, WIDE_SHARE
 from privity.common.synthesis.learning.theta_usefulness import TableNoise, holds_typical_table, useful_cells
@@ -124,7 +129,11 @@ async def select_edges(
 
 def candidate_edges(domain: Sequence[int]) -> list[Pair]:
     """All pairs of attributes with these sizes that may be joined (``countable_pairs``)."""
-    return _as_pairs(pairs_within(domain, largest_pair(domain)))
+    return _as_pairs(_candidates(domain))
+
+
+def _candidates(domain: Sequence[int]) -> npt.NDArray[np.int64]:
+    return within_a_selection(pairs_within(domain, largest_pair(domain)), domain)
 
 
 def _as_pairs(pairs: npt.NDArray[np.int64]) -> list[Pair]:
@@ -194,13 +203,14 @@ def decomposable_edges(graph: nx.Graph, domain: Sequence[int], cells: int, cliqu
     component = np.zeros(len(domain), dtype=np.int64)
     for number, members in enumerate(nx.connected_components(graph)):
         component[list(members)] = number
-    pairs = pairs_within(domain, largest_pair(domain))
+    pairs = _candidates(domain)
     across = _as_pairs(pairs[component[pairs[:, 0]] != component[pairs[:, 1]]])
     if across:
         return across
     # Without a neighbour in common nothing keeps them apart.
     near = {pair for a in graph for pair in combinations(sorted(graph[a]), 2) if not graph.has_edge(*pair)}
-    return [(a, b) for a, b in sorted(near) if _stays_chordal(graph, a, b, domain, cells, clique)]
+    closing = [(a, b) for a, b in sorted(near) if _stays_chordal(graph, a, b, domain, cells, clique)]
+    return _as_pairs(within_a_selection(np.array(closing, dtype=np.int64).reshape(-1, 2), domain))
 
 
 def _stays_chordal(graph: nx.Graph, a: int, b: int, domain: Sequence[int], cells: int, clique: int) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import product
 from pathlib import Path
 
@@ -20,6 +20,7 @@ from privity.party.sources import counting_store
 from privity.party.sources import held_rows as opening
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
+from privity.party.sources.ibis_store import IbisStore
 from privity.party.sources.open_rows import open_rows
 from privity.party.sources.postgresql_store import PostgresqlStore
 from tests.harness import postgresql
@@ -273,6 +274,19 @@ def test_each_statement_of_a_question_is_about_the_same_rows(
     monkeypatch.setattr(found.store, "rows", then_change)
     refused(lambda: counts(found.rows))
     assert len(asked) == 3
+
+
+def test_rows_are_looked_at_before_they_are_loaded_from_a_store_that_may_read_several_states(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    address, batches = put("sqlite", tmp_path, ROWS), IbisStore.batches
+
+    def after_a_change(store: IbisStore, query: str, sizes: Sequence[int]) -> object:
+        put("sqlite", tmp_path, swapped())
+        return batches(store, query, sizes)
+
+    monkeypatch.setattr(IbisStore, "batches", after_a_change)
+    refused(lambda: opened(address, Hold.MEMORY, tmp_path))
 
 
 def test_sqlite_rows_that_change_are_noticed(tmp_path: Path) -> None:

@@ -74,9 +74,9 @@ def refusal(address: str, **how: object) -> PrivityError:
     return error
 
 
-def faults(address: str, schema: Schema = SCHEMA) -> list[tuple[str, str]]:
+def faults(address: str, schema: Schema = SCHEMA, hold: Hold = Hold.AUTO) -> list[tuple[str, str]]:
     """(place, rule) of everything that is wrong with the rows."""
-    error = refusal(address, schema=schema)
+    error = refusal(address, schema=schema, hold=hold)
     assert isinstance(error, RowProblemsFound)
     assert all(problem.message.endswith(".") and problem.remedy.endswith(".") for problem in error.problems)
     return sorted((problem.field.strip("'"), problem.rule) for problem in error.problems)
@@ -167,6 +167,15 @@ def test_values_of_sqlite_outside_the_domain_are_named_with_nulls_among_them(tmp
     assert "in 3 rows, such as NULL, 'zz', '1.5'." in said["score"]
 
 
+def test_what_is_no_integer_in_a_column_of_integers_of_sqlite_is_in_no_bin(tmp_path: Path) -> None:
+    schema = parse_schema({"fields": [{"name": "score", "type": "integer", "edges": [0, 1, 2**62]}]}, "s")
+    address = put_sqlite(tmp_path, "score INTEGER", "(2)", "('1')", "(1.5)", "('zz')", "(x'01')", "(9e999)", "(1e18)")
+    with pytest.raises(RowProblemsFound) as found:
+        opened(address, schema)
+    (problem,) = found.value.problems
+    assert "in 4 rows" in problem.message
+
+
 @pytest.mark.parametrize("form", [*STORED, pytest.param("spark", marks=pytest.mark.long)])
 def test_no_rows(form: str, store: Put, server: postgresql.Server, tmp_path: Path) -> None:
     address = store(ROWS)
@@ -184,7 +193,8 @@ def test_no_rows(form: str, store: Put, server: postgresql.Server, tmp_path: Pat
             pyarrow.feather.write_feather(nothing, tmp_path / form / "rows.feather")
         else:
             pq.write_table(nothing, tmp_path / form / "rows.parquet")
-    assert faults(address) == [("", "no-rows")]
+    for hold in (Hold.AUTO, Hold.MEMORY):
+        assert faults(address, hold=hold) == [("", "no-rows")]
 
 
 def test_a_csv_file_without_rows(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from privity.common.synthesis.learning.countable_pairs import (
     check_tree,
     largest_pair,
     pairs_within,
+    within_a_selection,
 )
 from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.harness.consortium import make_schema, make_table
@@ -54,6 +55,27 @@ def test_two_large_attributes_are_joined_with_others_and_never_with_each_other(a
     measured = [set(table.attributes) for _, table in session.record.measured]
     assert len({a for table in measured for a in table}) == len(TWO_LARGE)
     assert not any({0, 1} <= table for table in measured)
+
+
+@pytest.mark.parametrize("domain", [(3, 4, 5), (700,) * 9, (10, 100, 1000) * 8])
+def test_a_selection_is_offered_as_many_of_the_smallest_pairs_as_it_may_count(domain):
+    pairs = pairs_within(domain, TABLE_CELLS)
+    kept = list(map(tuple, within_a_selection(pairs, domain).tolist()))
+    assert sum(domain[a] * domain[b] for a, b in kept) <= ROUND_CELLS
+    left_out = [pair for pair in map(tuple, pairs.tolist()) if pair not in kept]
+    assert kept == sorted(kept)
+    if left_out:
+        least = min(domain[a] * domain[b] for a, b in left_out)
+        assert all(domain[a] * domain[b] <= least for a, b in kept)
+        assert sum(domain[a] * domain[b] for a, b in kept) + least > ROUND_CELLS
+
+
+@pytest.mark.parametrize("algorithm", ["jtree", "privhd"])
+def test_pairs_of_which_not_all_may_be_offered_together_are_no_trouble(algorithm):
+    domain = (700,) * 9
+    session = InProcessBackend([make_table(make_schema(domain), 200, seed=1)], PureBudget(Fraction(5))).session()
+    asyncio.run(ALGORITHMS[algorithm].learn(session, session.budget.whole, {}))
+    assert session.record.measured
 
 
 @pytest.mark.parametrize(
