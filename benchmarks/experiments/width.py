@@ -50,7 +50,7 @@ def measure(point: Point, _seed: int, _data: Data) -> list[Values]:
 
 def points(quick: bool) -> list[Point]:
     if quick:
-        return grid(table="codes", algorithm="one-way", epsilon="1", stages=[["plan"]])
+        return grid(table="codes", algorithm="one-way", epsilon="1", stages=(["plan"],))
     of_tables = grid(table=tuple(ROWS), algorithm=NONE, epsilon="1", stages=(["check"], ["draft"]))
     stages = (["plan"], ["synthesize", "evaluate"], ["simulate"])
     return [*of_tables, *grid(table=tuple(ROWS), algorithm=ALGORITHMS, epsilon="1", stages=stages)]
