@@ -27,7 +27,7 @@ demo: $(VENV)/plain.stamp
 check: lint
 	$(BIN)/pytest -m unit --ignore tests/benchmarks -n logical $(AT_ONCE) --hypothesis-profile quick
 
-# One worker more than there are processors: many of these tests wait.
+# Two workers more than there are processors: many of these tests wait.
 test: lint
 	$(BIN)/pytest -m "not long" -n $$(($$(nproc) + 2)) $(AT_ONCE)
 

@@ -28,7 +28,7 @@ class Data:
     scratch: Path
 
     def files(self, name: str) -> tuple[Path, Path]:
-        """The rows and their descriptor."""
+        """The rows and their schema."""
         return self.folder / f"{name}.csv.gz", self.folder / f"{name}.schema.json"
 
     def schema(self, name: str) -> Schema:

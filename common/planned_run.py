@@ -19,6 +19,7 @@ from privity.common.protocol.expected_tables import check_expected
 from privity.common.protocol.public_coin import public_coin
 from privity.common.protocol.round import Round, Scores
 from privity.common.protocol.session import Backend, Session, complete
+from privity.common.protocol.step_limits import check_candidates
 from privity.common.protocol.steps import Learn, SelectionStep, SelectTable
 from privity.common.release.evaluation.scores_over_parties import PHASE, most_shares, scores_of
 from privity.common.synthesis.algorithms import learn
@@ -55,6 +56,8 @@ class PlannedBackend(Backend):
     async def select(self, _party: int, step: SelectionStep) -> int:
         if isinstance(step, SelectTable):
             check_expected(step.expected, self._schema.derived, max(self.party_rows))
+        else:
+            check_candidates(step.candidates, self._schema.derived)
         return public_coin(PLANNED, step.selection, step.choices)
 
     async def learn(self, step: Learn) -> list[Model]:

@@ -17,23 +17,21 @@ SIZES = (4, 6, 8, 10, 12)
 BINS = 16
 """Of the five columns of doubles, and of the five of 64-bit integers."""
 
+CODE_SIZES = [most for size in SIZES for most in (size, size, BINS, BINS)]
+"""Of the twenty columns of codes."""
+
 HIGHEST_DOUBLE = 100
 HIGHEST_INTEGER = 100_000
 GROUP_ROWS = 122_880
 """Of a row group: what DuckDB writes by default."""
 
 
-def made_descriptor(coded: bool = False) -> dict[str, Any]:
+def schema_document(coded: bool = False) -> dict[str, Any]:
     """What the made rows are coded by; of codes, each stands for itself."""
     fields: list[dict[str, Any]] = []
-    if coded:
-        sizes = [size for size in SIZES for size in (size, size, BINS, BINS)]
-        fields = [
-            {"name": f"code{place}", "type": "string", "categories": [str(code) for code in range(size)]}
-            for place, size in enumerate(sizes)
-        ]
-        return {"format_version": 1, "name": "codes", "fields": fields}
-    for place, size in enumerate(SIZES):
+    for place, size in enumerate(CODE_SIZES if coded else ()):
+        fields.append({"name": f"code{place}", "type": "string", "categories": [str(code) for code in range(size)]})
+    for place, size in enumerate(() if coded else SIZES):
         fields += [
             {"name": f"small{place}", "type": "string", "categories": [str(code) for code in range(size)]},
             {"name": f"text{place}", "type": "string", "categories": [f"value {code}" for code in range(size)]},
@@ -47,19 +45,15 @@ def made_descriptor(coded: bool = False) -> dict[str, Any]:
 
 def made_schema(coded: bool = False) -> Schema:
     """The same, read."""
-    return parse_schema(made_descriptor(coded), "schema")
+    return parse_schema(schema_document(coded), "schema")
 
 
 def write_rows(file: Path, rows: int, coded: bool = False) -> None:
     """Write so many random rows; neighbouring columns go together in half of them, but for codes."""
     columns = []
-    for place, size in enumerate(SIZES):
-        if coded:
-            columns += [
-                f"CAST(floor({letter}{place} * {most}) AS INTEGER) AS code{4 * place + column}"
-                for column, (letter, most) in enumerate([("u", size), ("v", size), ("w", BINS), ("u", BINS)])
-            ]
-            continue
+    for place, size in enumerate(CODE_SIZES if coded else ()):
+        columns.append(f"CAST(floor({'uvwu'[place % 4]}{place // 4} * {size}) AS INTEGER) AS code{place}")
+    for place, size in enumerate(() if coded else SIZES):
         columns += [
             f"CAST(floor(u{place} * {size}) AS INTEGER) AS small{place}",
             f"'value ' || CAST(floor((CASE WHEN v{place} < 0.5 THEN u{place} ELSE w{place} END) * {size}) AS INTEGER)"

@@ -6,7 +6,7 @@ import duckdb
 import pytest
 
 from benchmarks.experiments.sources import rows_in
-from benchmarks.methods.made_rows import made_descriptor, made_schema, write_rows
+from benchmarks.methods.made_rows import made_schema, schema_document, write_rows
 from benchmarks.methods.source_counting import count, count_in_memory, learn
 from privity.common.data.marginal_counter import BLOCK_ROWS
 from privity.party.rows import InMemory
@@ -24,7 +24,7 @@ def table(tmp_path):
     write_rows(tmp_path / "small.parquet", ROWS)
     with duckdb.connect() as connection:
         connection.from_parquet(str(tmp_path / "small.parquet")).write_csv(str(tmp_path / "small.csv"))
-    (tmp_path / "small.schema.json").write_text(json.dumps(made_descriptor()))
+    (tmp_path / "small.schema.json").write_text(json.dumps(schema_document()))
     return tmp_path / "small.csv", tmp_path / "small.schema.json"
 
 

@@ -13,6 +13,7 @@ from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.learning import dependency_graph
 from privity.common.synthesis.learning.countable_pairs import (
     check_all_pairs,
     check_some_pair,
@@ -76,6 +77,14 @@ def test_pairs_of_which_not_all_may_be_offered_together_are_no_trouble(algorithm
     session = InProcessBackend([make_table(make_schema(domain), 200, seed=1)], PureBudget(Fraction(5))).session()
     asyncio.run(ALGORITHMS[algorithm].learn(session, session.budget.whole, {}))
     assert session.record.measured
+
+
+@pytest.mark.parametrize("algorithm", ["jtree", "privhd"])
+def test_a_plan_refuses_a_selection_that_a_party_would_refuse(algorithm, monkeypatch):
+    session = planned_session(make_schema((700,) * 9), {"a": 9000, "b": 9000}, 1, PureBudget(Fraction(5)))
+    monkeypatch.setattr(dependency_graph, "within_a_selection", lambda pairs, domain: pairs)
+    with pytest.raises(PrivityError, match="36 tables has 17640000 cells, more than 16777216"):
+        rehearse(session, algorithm, {})
 
 
 @pytest.mark.parametrize(
