@@ -7,7 +7,7 @@ AT_ONCE := --dist loadfile --no-loadscope-reorder
 # Tests are compiled once, whatever the environment says: that takes longer than most of them run.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test test-long lint generate site gallery package constraints clean
+.PHONY: demo check test test-long lint compiled generate site gallery package constraints clean
 
 # AIM over the RAND health insurance table (statsmodels), split among three hospitals of unequal size.
 # $(1): the programs of an environment; $(2): the release folder.
@@ -27,8 +27,10 @@ demo: $(VENV)/plain.stamp
 check: lint
 	$(BIN)/pytest -m unit --ignore tests/benchmarks -n logical $(AT_ONCE) --hypothesis-profile quick
 
-# Two workers more than there are processors: many of these tests wait.
-test: lint
+# Two workers more than there are processors: many of these tests wait. Each would compile all test files of a fresh
+# clone, unless that is done before: beside mypy, which uses one processor.
+test:
+	$(MAKE) --jobs 2 lint compiled
 	$(BIN)/pytest -m "not long" -n $$(($$(nproc) + 2)) $(AT_ONCE)
 
 lint: $(VENV)/test.stamp
@@ -36,6 +38,10 @@ lint: $(VENV)/test.stamp
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# What fails here fails again, and is told, when the tests run.
+compiled: $(VENV)/test.stamp
+	$(BIN)/pytest --collect-only > /dev/null || true
 
 # Everything, the checks that take minutes too.
 test-long: $(VENV)/test.stamp
