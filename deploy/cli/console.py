@@ -8,14 +8,17 @@ import secrets
 import webbrowser
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.storage.safe_files import write_private
 from privity.common.text.terminal import say
-from privity.deploy.console.local_site import LocalSite
+
+if TYPE_CHECKING:
+    # A web server, which no other command needs.
+    from privity.deploy.console.local_site import LocalSite
 
 Port = Annotated[int, typer.Option(help="port of 127.0.0.1; by default any free one", min=0, max=65535)]
 Open = Annotated[bool, typer.Option("--open", help="open it in this machine's browser")]
