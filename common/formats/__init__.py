@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from math import inf
 from pathlib import Path
@@ -27,11 +27,13 @@ from privity.common.text.secret_texts import HIDDEN, holds_secret
 
 LONGEST_ECHO = 40  # characters of a value that a message repeats
 DEEPEST = 64  # levels of nesting that a document may have
-NESTED = (dict, list, str)  # what can be too deep, or hold such a text
 Places = dict[tuple[str | int, ...], int]
 FORMER = ("privacy.1", "run.1")  # versions of formats that are read, and written no more
 NUMBERS: dict[str, set[type]] = {"integer": {int}, "number": {int, float, Decimal}}
 OF_NUMBERS = {"type", "minimum", "maximum", "description"}  # keys of a schema that `_all_fit` knows
+PLAIN = {str, int, float, Decimal, bool, type(None)}
+OF_PLAIN = OF_NUMBERS | {"const", "enum", "minLength", "maxLength", "pattern"}  # keys of a schema that `_fits` knows
+VALUES_KEPT = 1 << 16
 UNREAD = ("depth", "text")  # rules whose breach ends the check before the schema is applied
 
 
@@ -50,17 +52,55 @@ def _items(validator: Any, items: Any, instance: Any, schema: Any) -> Iterator[V
         yield from Draft202012Validator.VALIDATORS["items"](validator, items, instance, schema)
 
 
+def _properties(validator: Any, properties: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """Those of the draft. What a hundred thousand tables say alike is looked at once."""
+    if isinstance(instance, dict):
+        known = {key: value for key, value in instance.items() if key in properties}
+        instance = {key: value for key, value in known.items() if not _fits(properties[key], value)}
+    yield from Draft202012Validator.VALIDATORS["properties"](validator, properties, instance, schema)
+
+
 def _all_fit(items: Any, instance: Any) -> bool:
-    """Whether an array has numbers alone that its schema allows, if that says no more than their type and range."""
-    if not (isinstance(items, dict) and items.keys() <= OF_NUMBERS and isinstance(instance, list)):
+    """Whether an array has numbers alone, or texts, that its schema allows, if that says no more than `_fits` knows."""
+    if not (isinstance(items, dict) and isinstance(instance, list)):
         return False
-    if not set(map(type, instance)) <= NUMBERS.get(str(items.get("type")), set()):
+    types = set(map(type, instance))
+    if types == {str}:
+        return all(_fits(items, text) for text in instance)
+    if not (items.keys() <= OF_NUMBERS and types <= NUMBERS.get(str(items.get("type")), set())):
         return False
     least, most = items.get("minimum", -inf), items.get("maximum", inf)
     return all(least <= number <= most for number in instance)
 
 
-Validator = extend(Draft202012Validator, {"items": _items})
+def _fits(schema: Any, value: Any) -> bool:
+    """Whether a value is known to fit: neither an object nor an array, under a schema for such."""
+    if not (type(value) in PLAIN and isinstance(schema, dict) and schema.keys() <= OF_PLAIN):
+        return False
+    return _plain_fits(_Schema(schema), value)
+
+
+class _Schema:
+    """A schema that is the same as itself alone."""
+
+    __slots__ = ("schema",)
+
+    def __init__(self, schema: dict[str, Any]) -> None:
+        self.schema = schema
+
+    def __hash__(self) -> int:
+        return id(self.schema)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Schema) and self.schema is other.schema
+
+
+@lru_cache(maxsize=VALUES_KEPT, typed=True)
+def _plain_fits(schema: _Schema, value: object) -> bool:
+    return Draft202012Validator(schema.schema).is_valid(value)
+
+
+Validator = extend(Draft202012Validator, {"items": _items, "properties": _properties})
 """Finds what the draft's validator finds."""
 
 
@@ -221,14 +261,30 @@ def _unfit_text_or_depth(document: object, file: str) -> list[Problem]:
             message, remedy = f"nested deeper than {DEEPEST} levels.", "Use fewer levels."
             return [Problem(file, path_text(path[:3]), "depth", message, remedy)]
         if isinstance(value, dict):
-            pending += [(member, (*path, str(key))) for key, member in value.items() if isinstance(member, NESTED)]
-            pending += [(key, path) for key in value]
-        elif isinstance(value, list):
-            pending += [(member, (*path, place)) for place, member in enumerate(value) if isinstance(member, NESTED)]
-        elif isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
+            pending += [(member, (*path, str(key))) for key, member in value.items() if _may_be_unfit(member, path)]
+            pending += [(key, path) for key in value if _may_be_unfit(key, ())]
+        elif isinstance(value, list) and not set(map(type, value)) <= NUMBERS["number"]:
+            pending += [(member, (*path, place)) for place, member in enumerate(value) if _may_be_unfit(member, path)]
+        elif isinstance(value, str) and not _is_unicode(value):
             message, remedy = "a text holds half of a surrogate pair.", "Write it as Unicode text."
             problems.append(Problem(file, path_text(path).encode(errors="replace").decode(), "text", message, remedy))
     return problems
+
+
+def _may_be_unfit(value: object, within: tuple[str | int, ...]) -> bool:
+    """Whether a value has members, is as deep as that is refused, or is a text that is not simple."""
+    if isinstance(value, str):
+        return not value.isascii() or len(within) >= DEEPEST
+    return isinstance(value, dict | list)
+
+
+def _is_unicode(text: str) -> bool:
+    """Whether every surrogate has its pair: UTF-8 has no others."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _leaves(errors: Iterable[ValidationError]) -> Iterator[ValidationError]:

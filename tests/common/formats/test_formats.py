@@ -162,12 +162,37 @@ ITEMS = st.fixed_dictionaries(
 FORMS = st.fixed_dictionaries(
     {"items": ITEMS | st.booleans()}, optional={"type": st.just("array"), "prefixItems": st.lists(ITEMS, max_size=2)}
 )
+VALUES = st.sampled_from([0, 1, True, 1.0, Decimal(1), "a", "ab", None, [], {}]) | NUMBERS
+PROPERTIES = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["integer", "number", "string", "array", "boolean", ["number", "null"]]),
+        "minimum": WHOLE,
+        "maximum": WHOLE,
+        "const": VALUES,
+        "enum": st.lists(VALUES, min_size=1, max_size=3),
+        "minLength": st.integers(0, 2),
+        "maxLength": st.integers(0, 2),
+        "pattern": st.sampled_from(["^a", "b$"]),
+        "not": st.just({"type": "null"}),
+    },
+)
+OBJECTS = st.lists(st.dictionaries(st.sampled_from("xyz"), VALUES | st.lists(VALUES, max_size=2)), max_size=4)
 ARRAYS = st.lists(WHOLE) | st.lists(NUMBERS) | st.lists(NUMBERS | st.booleans() | st.text() | st.none())
 
 
 @given(FORMS, ARRAYS | st.text() | WHOLE)
 def test_numbers_that_are_checked_together_fit_when_each_fits(form, document):
     def found(validator):
+        return [(list(error.path), error.validator) for error in validator(form).iter_errors(document)]
+
+    assert found(formats.Validator) == found(Draft202012Validator)
+
+
+@given(st.dictionaries(st.sampled_from("xyz"), PROPERTIES | st.booleans() | FORMS), OBJECTS)
+def test_what_many_objects_say_alike_is_found_in_each(properties, document):
+    def found(validator):
+        form = {"items": {"type": "object", "properties": properties, "additionalProperties": False}}
         return [(list(error.path), error.validator) for error in validator(form).iter_errors(document)]
 
     assert found(formats.Validator) == found(Draft202012Validator)
