@@ -20,7 +20,7 @@ from privity.common.release.shortcomings import notes
 from privity.common.synthesis.algorithms import ALGORITHMS, copula
 from privity.common.synthesis.algorithms.copula import COLUMNS, nearest_correlations
 from privity.common.synthesis.learning.bivariate_normal import STRONGEST, correlation_for, orthant
-from privity.common.synthesis.models.copula_model import CopulaModel, columns_of, winners
+from privity.common.synthesis.models.copula_model import CopulaModel, _log_times, _root_of, columns_of, winners
 from privity.common.synthesis.models.load_model import load_model
 from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.common.synthesis.models.test_bayesian_network import schema_of
@@ -71,9 +71,29 @@ def test_a_probability_that_no_correlation_gives_leads_to_the_strongest():
 
 def test_categories_win_in_proportion_to_their_rates():
     rates = np.array([0.1, 0.6, 0.0, 0.3])
-    normals = np.random.default_rng(1).standard_normal((200_000, 4)).astype(np.float32)
+    normals = np.random.default_rng(1).standard_normal((4, 200_000)).astype(np.float32)
     shares = np.bincount(winners(normals, rates), minlength=4) / 200_000
     assert shares == pytest.approx(rates, abs=0.005)
+
+
+@given(st.integers(3, 300), st.integers(1, 50), st.integers(0, 10**6))
+def test_the_first_to_win_is_that_of_brute_force(size, rows, seed):
+    """Ties, categories that never win and times of all of them infinite too."""
+    generator = np.random.default_rng(seed)
+    normals = generator.choice(np.array([-40, -1, 0, 1, 40], dtype=np.float32), (size, rows))
+    rates = generator.choice([0.0, 0.25, 0.5], size)
+    with np.errstate(divide="ignore"):
+        times = _log_times(normals) - np.log(rates).astype(np.float32)[:, None]
+    assert winners(normals, rates).tolist() == times.argmin(axis=0).tolist()
+
+
+def test_correlations_without_a_root_are_refused_and_those_of_few_directions_have_few():
+    copies = np.kron(np.eye(2), np.ones((3, 3)))
+    assert _root_of(copies).shape == (6, 2)
+    assert _root_of(copies) @ _root_of(copies).T == pytest.approx(copies)
+    apart = np.array([[1, 0.9, 0.9], [0.9, 1, -0.5], [0.9, -0.5, 1]])
+    with pytest.raises(ValueError, match="negative eigenvalue"):
+        _root_of(apart)
 
 
 @pytest.mark.parametrize("domain", [(2,), (2, 2), (2, 3, 5)])
@@ -90,7 +110,7 @@ def test_an_attribute_of_two_categories_has_one_variable(domain):
 
 
 def test_one_category_wins_whatever_the_normals():
-    extreme = np.array([[np.float32(40), np.float32(-40)], [np.float32(-40), np.float32(-40)]])
+    extreme = np.array([[np.float32(40), np.float32(-40)], [np.float32(-40), np.float32(-40)]]).T
     assert winners(extreme, np.array([0.5, 0.5])).tolist() == [1, 0]
 
 
@@ -279,6 +299,6 @@ def test_a_large_matrix_takes_fewer_steps(monkeypatch):
     monkeypatch.setattr(correlation_tools, "corr_nearest", lambda m, **of: steps.append(of["n_fact"]) or real(m, **of))
     block = np.array([[1, 0.9, -0.9], [0.9, 1, 0.9], [-0.9, 0.9, 1]])
     nearest_correlations(block)
-    monkeypatch.setattr(copula, "PROJECTION_WORK", 100)
+    monkeypatch.setattr(copula, "PROJECTION_WORK", 27)
     nearest_correlations(block)
     assert [int(3 * n) for n in steps] == [copula.PROJECTIONS, copula.LEAST_PROJECTIONS]
