@@ -55,8 +55,8 @@ def _items(validator: Any, items: Any, instance: Any, schema: Any) -> Iterator[V
 def _properties(validator: Any, properties: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
     """Those of the draft. What a hundred thousand tables say alike is looked at once."""
     if isinstance(instance, dict):
-        known = {key: value for key, value in instance.items() if key in properties}
-        instance = {key: value for key, value in known.items() if not _fits(properties[key], value)}
+        held = ((key, instance[key]) for key in properties if key in instance)
+        instance = {key: value for key, value in held if not _fits(properties[key], value)}
     yield from Draft202012Validator.VALIDATORS["properties"](validator, properties, instance, schema)
 
 
