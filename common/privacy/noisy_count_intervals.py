@@ -29,6 +29,7 @@ LARGEST_LATTICE = 1 << 22
 """Points of a lattice on which a law is computed."""
 
 
+@lru_cache(maxsize=4096)
 def half_width(law: NoiseLaw, variables: Fraction, cells: int = 1, level: Fraction = LEVEL) -> int:
     """The least h for which the noise of the sum of so many cells lies within -h and h with probability ``level``.
 
@@ -45,12 +46,8 @@ def half_width(law: NoiseLaw, variables: Fraction, cells: int = 1, level: Fracti
     """
     if not 0 < level < 1 or variables * cells < 1:
         raise ValueError("a level is between 0 and 1, and noise is one variable at least")
-    return _half_width(law.name, law.scale, variables * cells, level)
-
-
-@lru_cache(maxsize=4096)
-def _half_width(name: str, scale: Fraction, variables: Fraction, level: Fraction) -> int:
-    return (_gaussian if name == GAUSSIAN else _laplace)(scale, float(variables), float(level))
+    width_of = _gaussian if law.name == GAUSSIAN else _laplace
+    return width_of(law.scale, float(variables * cells), float(level))
 
 
 def _laplace(scale: Fraction, variables: float, level: float) -> int:

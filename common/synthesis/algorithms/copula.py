@@ -62,8 +62,8 @@ COLUMNS = 4096
 PROJECTIONS = 50
 """Most steps towards the nearest correlation matrix; what is left is clipped."""
 
-LEAST_PROJECTIONS = 2
-PROJECTION_WORK = PROJECTIONS * 1200**3
+LEAST_PROJECTIONS = 1
+PROJECTION_WORK = PROJECTIONS * 1000**3
 """Steps of a matrix times the cube of its side: beyond it there are fewer steps, as one takes seconds."""
 
 LEAST_EIGENVALUE = 1e-7
