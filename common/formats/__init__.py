@@ -31,7 +31,7 @@ Places = dict[tuple[str | int, ...], int]
 FORMER = ("privacy.1", "run.1")  # versions of formats that are read, and written no more
 NUMBERS: dict[str, set[type]] = {"integer": {int}, "number": {int, float, Decimal}}
 OF_NUMBERS = {"type", "minimum", "maximum", "description"}  # keys of a schema that `_all_fit` knows
-PLAIN = {str, int, float, Decimal, bool, type(None)}
+PLAIN = {str, int, float, Decimal, bool, type(None)}  # types of values without members
 OF_PLAIN = OF_NUMBERS | {"const", "enum", "minLength", "maxLength", "pattern"}  # keys of a schema that `_fits` knows
 VALUES_KEPT = 1 << 16
 UNREAD = ("depth", "text")  # rules whose breach ends the check before the schema is applied
@@ -47,13 +47,13 @@ def load(name: str) -> dict[str, Any]:
 
 
 def _items(validator: Any, items: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    """Those of the draft. Numbers that all fit are looked at together: one by one, a large table takes minutes."""
+    """Those of the draft. Items that all fit are looked at together: one by one, a large table takes minutes."""
     if not _all_fit(items, instance):
         yield from Draft202012Validator.VALIDATORS["items"](validator, items, instance, schema)
 
 
 def _properties(validator: Any, properties: Any, instance: Any, schema: Any) -> Iterator[ValidationError]:
-    """Those of the draft. What a hundred thousand tables say alike is looked at once."""
+    """Those of the draft. A value that many objects have is looked at once."""
     if isinstance(instance, dict):
         held = ((key, instance[key]) for key in properties if key in instance)
         instance = {key: value for key, value in held if not _fits(properties[key], value)}
@@ -61,7 +61,7 @@ def _properties(validator: Any, properties: Any, instance: Any, schema: Any) -> 
 
 
 def _all_fit(items: Any, instance: Any) -> bool:
-    """Whether an array has numbers alone, or texts, that its schema allows, if that says no more than `_fits` knows."""
+    """Whether an array is known to fit: of numbers alone, or of texts alone, under a schema for such."""
     if not (isinstance(items, dict) and isinstance(instance, list)):
         return False
     types = set(map(type, instance))
@@ -74,14 +74,14 @@ def _all_fit(items: Any, instance: Any) -> bool:
 
 
 def _fits(schema: Any, value: Any) -> bool:
-    """Whether a value is known to fit: neither an object nor an array, under a schema for such."""
+    """Whether a value without members is known to fit: its schema has no keys but those in `OF_PLAIN`."""
     if not (type(value) in PLAIN and isinstance(schema, dict) and schema.keys() <= OF_PLAIN):
         return False
     return _plain_fits(_Schema(schema), value)
 
 
 class _Schema:
-    """A schema that is the same as itself alone."""
+    """A schema as a key of a cache: equal to itself alone, as dictionaries have no hash."""
 
     __slots__ = ("schema",)
 
@@ -97,6 +97,7 @@ class _Schema:
 
 @lru_cache(maxsize=VALUES_KEPT, typed=True)
 def _plain_fits(schema: _Schema, value: object) -> bool:
+    """The types of equal values matter: True is no number."""
     return Draft202012Validator(schema.schema).is_valid(value)
 
 
@@ -272,7 +273,7 @@ def _unfit_text_or_depth(document: object, file: str) -> list[Problem]:
 
 
 def _may_be_unfit(value: object, within: tuple[str | int, ...]) -> bool:
-    """Whether a value has members, is as deep as that is refused, or is a text that is not simple."""
+    """Whether a value has members, is as deep as that is refused, or is a text that is not ASCII."""
     if isinstance(value, str):
         return not value.isascii() or len(within) >= DEEPEST
     return isinstance(value, dict | list)

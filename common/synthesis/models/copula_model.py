@@ -186,7 +186,7 @@ def _first(log_times: npt.NDArray[np.float32], rates: Numbers) -> npt.NDArray[np
     first = np.zeros(least.size, dtype=np.uint16)
     for category in range(1, later.size):
         time = log_times[category] - later[category]
-        # It is the greatest so far.
+        # Categories ascend: of those that were the least so far, the last one has the greatest number.
         np.maximum(first, (time < least) * np.uint16(category), out=first)
         np.minimum(least, time, out=least)
     return first
@@ -201,10 +201,8 @@ def rates_for(shares: Numbers, correlations: Numbers) -> Numbers:
         return shares / shares.sum()
     generator = np.random.default_rng(0)
     trials = max(FEWEST_TRIALS, min(TRIALS, TRIAL_CELLS // shares.size))
-    with one_blas_thread():
-        values, vectors = np.linalg.eigh(correlations)
-    root = vectors * np.sqrt(np.maximum(values, 0))
-    log_times = _log_times((root @ generator.standard_normal((shares.size, trials))).astype(np.float32))
+    root = _root_of(correlations)
+    log_times = _log_times(root @ generator.standard_normal((root.shape[1], trials), dtype=np.float32))
     rates, half_a_row = shares.copy(), 0.5 / trials
     for _ in range(TURNS):
         won = np.bincount(_first(log_times, rates), minlength=shares.size) / trials
@@ -215,10 +213,10 @@ def rates_for(shares: Numbers, correlations: Numbers) -> Numbers:
 def _root_of(correlations: Numbers) -> npt.NDArray[np.float32]:
     """R of shape (columns, rank) with R R^T these correlations, but for `FAINT` variances.
 
-    By Cholesky with pivots: a tenth of the work of eigenvectors.
+    By Cholesky with pivots, which is far less work than eigenvectors.
 
     Raises:
-        ValueError: there is none, as an eigenvalue is negative.
+        ValueError: an eigenvalue is negative, so there is none.
     """
     with one_blas_thread():
         factor, pivots, rank, _ = dpstrf(correlations, tol=FAINT, lower=1)
