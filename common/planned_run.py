@@ -38,12 +38,13 @@ class PlannedBackend(Backend):
         tolerate: t; 0 for one party alone.
     """
 
-    coin = PLANNED
+    coin = population = PLANNED
 
     def __init__(self, schema: Schema, parties: Mapping[str, int], tolerate: int) -> None:
         self.members = tuple(parties)
         self.party_rows = tuple(parties.values())
         self.quota = len(parties) - tolerate
+        self.rows_per_person = (1,) * len(parties)
         self._schema = schema
 
     async def reveal(self, round_: Round) -> np.ndarray:

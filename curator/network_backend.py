@@ -52,6 +52,8 @@ class NetworkBackend(Backend):
         self.party_rows = tuple(enrolment.rows for enrolment in plan.enrolments)
         self.quota = plan.noise_quota
         self.coin = plan.digest
+        self.population, self.parties_per_person = manifest.consortium, manifest.parties_per_person
+        self.rows_per_person = tuple(enrolment.rows_per_person for enrolment in plan.enrolments)
         self._schema = schema
         self._manifest = manifest
         self._secret = secret

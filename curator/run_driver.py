@@ -152,12 +152,10 @@ class RunDriver:
             found,
             tolerate=spec.tolerate,
             protection=plan.protection,
-            rows_per_person={e.party: e.rows_per_person for e in plan.enrolments},
             of_run=self._run_document(spec, plan),
             of_statement={
                 "split": self._manifest.how_split,
                 "curator_member": self._manifest.curator_member,
-                "parties_per_person": self._manifest.parties_per_person,
                 "left_out": [name for name in self._manifest.members if name not in spec.members],
             },
             scores=scores,

@@ -12,7 +12,6 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.consortium.manifest import Manifest, manifest_of_run
-from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import parse_json, require
 from privity.common.privacy.budget import readable
@@ -39,18 +38,13 @@ _log = logging.getLogger("privity.party")
 
 
 class Attestations:
-    """The statements of one party.
+    """The statements of one party."""
 
-    Args:
-        schema: that of the rows.
-    """
-
-    def __init__(self, party: str, journal: Journal, ledger: Ledger, keys: Keys, schema: Schema) -> None:
+    def __init__(self, party: str, journal: Journal, ledger: Ledger, keys: Keys) -> None:
         self._party = party
         self._journal = journal
         self._ledger = ledger
         self._keys = keys
-        self._schema = schema
 
     def made(self, run: str) -> bool:
         """Whether this party attested the run's release: nothing else of the run is answered then."""
@@ -78,14 +72,15 @@ class Attestations:
         stored, under = (self._journal.content(f"{run}/{word}") for word in ("plan", "manifest"))
         if stored is None or under is None:
             raise step_refused(step.key, "the run has not begun")
-        plan, manifest = RunPlan.from_dict(parse(stored)["plan"]), manifest_of_run(under, run)
+        kept = parse(stored)
+        plan, manifest = RunPlan.from_dict(kept["plan"]), manifest_of_run(under, run)
         try:
             documents = {name: _read(data, name) for name, data in ((RUN, step.run_document), (PRIVACY, step.privacy))}
         except PrivityError:
             faults = [f"{RUN} or {PRIVACY} does not fit its format"]
         else:
-            faults = [*self._faults(plan, manifest, documents[RUN], documents[PRIVACY], step)]
-            if not faults and not self._same_words(manifest, documents[PRIVACY]):
+            faults = [*self._faults(plan, manifest, kept["schema"], documents[RUN], documents[PRIVACY], step)]
+            if not faults and documents[PRIVACY]["in_words"] != in_words(documents[PRIVACY], protected=True):
                 faults = [f"the sentences in {PRIVACY} are not those that its figures give"]
         if faults:
             raise self._refused(step, faults)
@@ -104,24 +99,24 @@ class Attestations:
         return error
 
     def _faults(
-        self, plan: RunPlan, manifest: Manifest, run: dict[str, Any], privacy: dict[str, Any], step: Attest
+        self,
+        plan: RunPlan,
+        manifest: Manifest,
+        schema: dict[str, Any],
+        run: dict[str, Any],
+        privacy: dict[str, Any],
+        step: Attest,
     ) -> Iterator[str]:
         """Everything in the two documents that is not as this party knows it."""
         yield from _other(RUN, run, _known_of_run(plan))
         yield from _faults_of_files(run["files"], step.privacy)
-        yield from _other(PRIVACY, privacy, _known_of_statement(plan, manifest))
+        yield from _other(PRIVACY, privacy, {**_known_of_statement(plan, manifest), "schema": schema})
         named = [(one["name"], one["rows"], one["rows_per_person"]) for one in privacy["parties"]]
         if named != [(each.party, each.rows, each.rows_per_person) for each in plan.enrolments]:
             yield f"{PRIVACY} does not name exactly the parties of the plan with their rows"
             return
         yield from self._faults_of_charges(plan, manifest, privacy)
         yield from (f"{PRIVACY}: {field}: {message}" for field, message in misfits(privacy, run))
-
-    def _same_words(self, manifest: Manifest, privacy: dict[str, Any]) -> bool:
-        """Whether the sentences are those that the figures give, which are known to be numbers."""
-        schema = self._schema
-        absent = (schema.absent_rows,) if schema.digest == manifest.schema_digest else (False, True)
-        return any(privacy["in_words"] == in_words(privacy, protected=True, absent_rows=one) for one in absent)
 
     def _faults_of_charges(self, plan: RunPlan, manifest: Manifest, privacy: dict[str, Any]) -> Iterator[str]:
         entry = _entry(privacy, self._party)

@@ -46,6 +46,8 @@ class LocalBackend(Backend):
         self.members = (releases.party,)
         self.party_rows = (releases.rows,)
         self.coin = f"{run}/{releases.party}/{prefix}"
+        people = releases.ledger.population
+        self.population, self.rows_per_person = people.name, (people.rows_per_person,)
         self._releases = releases
         self._allowance = allowance
         self._told = told

@@ -165,7 +165,8 @@ class RunAdmission:
             self._releases.reserve(step.run, most)
         # Reserved and charged first: a run whose plan is kept goes on.
         self._charge_elsewhere(begun)
-        kept = canonical_bytes({"plan": plan.to_dict(), "table": begun.table})
+        schema = begun.releases.schema.stated
+        kept = canonical_bytes({"plan": plan.to_dict(), "table": begun.table, "schema": schema})
         if self._journal.record(f"{step.run}/plan", "plan", kept) != kept:
             raise step_refused(step.key, "the run has begun with another plan or other rows")
         self._begun[step.run] = begun

@@ -132,7 +132,7 @@ class PartyEngine:
         self._heard = LastHeard(releases.journal)
         self._admission = RunAdmission(releases, policy, keys, self._approvals, self._heard)
         self._transcripts = Transcripts(releases.party, releases.journal, keys, transcripts)
-        self._attestations = Attestations(releases.party, releases.journal, releases.ledger, keys, releases.schema)
+        self._attestations = Attestations(releases.party, releases.journal, releases.ledger, keys)
         self._known_ledger = KnownLedger(releases.journal, releases.ledger)
         self._known_ledger.check()
         self._return_reservations()

@@ -30,6 +30,11 @@ TYPES = ("string", "integer", "number", "boolean", *TEMPORAL)
 TRUE_TEXTS = ("true", "True", "TRUE", "1")  # as Frictionless reads booleans; the first one is written
 FALSE_TEXTS = ("false", "False", "FALSE", "0")
 
+ROLES = ("data owner", "organiser")
+"""Who can declare public what was read off rows."""
+
+UNDECLARED = "undeclared"
+
 LARGEST_POINT = 2**62  # a decimal of more digits is counted in points, of which there may be so many
 LONGEST_NUMBER = 400  # characters; a longer text is not read as a number
 
@@ -74,7 +79,8 @@ class Attribute:
     of seconds. ``histogram`` says how values are drawn within a bin; without one they are drawn evenly. ``compute`` is
     what makes the values of another column as rows are read; None where they stand in a column of their own.
     ``decimal_char``, ``group_char`` and ``bare_number`` say how numbers are written in the owner's table
-    (``privity.common.data.dialect``); None leaves it to the dialect.
+    (``privity.common.data.dialect``); None leaves it to the dialect. ``read_off_rows`` is None of what a person wrote;
+    of what a draft read off rows it is ``UNDECLARED``, or which of the ``ROLES`` declared it public.
     """
 
     name: str
@@ -97,6 +103,7 @@ class Attribute:
     decimal_char: str | None = None
     group_char: str | None = None
     bare_number: bool = True
+    read_off_rows: str | None = None
     title: str | None = None
     description: str | None = None
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from privity.common.data.attribute import Attribute
 from privity.common.data.schema import Schema
 from privity.common.errors import Problem, ProblemsFound
+from privity.common.privacy.discovery import joined as joined_discoveries
 
 
 def join_schemas(schemas: Mapping[str, Schema]) -> Schema:
@@ -37,15 +38,20 @@ def join_schemas(schemas: Mapping[str, Schema]) -> Schema:
                 message = f"attribute {attribute.name!r} is not declared as in {first}."
                 remedy = "Declare it alike in all schemas, but for its categories."
                 problems.append(Problem(file, f"fields[{place}]", "declared-otherwise", message, remedy))
-            elif attribute.categories != one.categories:
-                attributes[place] = replace(one, categories=_all(one, attribute))
+                continue
+            if attribute.categories != one.categories:
+                one = replace(one, categories=_all(one, attribute))
+            # Whoever declared values public in any of them stands for them in the joined schema.
+            attributes[place] = replace(one, read_off_rows=one.read_off_rows or attribute.read_off_rows)
     if problems:
         raise ProblemsFound(problems)
-    return replace(joined, attributes=tuple(attributes), reviewed=all(schema.reviewed for schema in schemas.values()))
+    discoveries = joined_discoveries(one for schema in schemas.values() for one in schema.discoveries)
+    return replace(joined, attributes=tuple(attributes), discoveries=discoveries)
 
 
 def _besides_categories(attribute: Attribute) -> Attribute:
     """All that owners must declare alike: texts with a category for all others may differ in theirs."""
+    attribute = replace(attribute, read_off_rows=None)
     if attribute.type == "string" and attribute.other is not None and not attribute.taxonomy and not attribute.ordered:
         return replace(attribute, categories=())
     return attribute

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -19,7 +19,7 @@ from typing import Any
 import rfc8785
 
 from privity.common import formats
-from privity.common.data.attribute import Attribute, Group, Value
+from privity.common.data.attribute import UNDECLARED, Attribute, Group, Value
 from privity.common.data.constraints.row_constraints import RowConstraint, read_constraints
 from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks, dialect_problems
@@ -28,6 +28,8 @@ from privity.common.data.schema_fields import FieldReader
 from privity.common.data.unread_columns import UnreadColumn, is_unread_column, read_unread_column, with_made
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats.line_numbers import json_lines
+from privity.common.privacy.discovery import Discovery, joined, read_discovery
+from privity.common.text.first_few import first_few
 
 __all__ = ["Attribute", "Group", "Schema", "Value", "load_schema", "parse_schema"]
 
@@ -42,11 +44,11 @@ class Schema:
     Attributes:
         carried: the schema's texts that no code needs.
         row_constraints: what each synthetic row must meet.
-        reviewed: False of a draft that nobody has reviewed: rows are not released by it.
         unread: columns of a synthetic table that are no attributes.
         left_out: other columns that a table may have; they are not read.
         dialect: how the rows are written down.
         extra_columns: whether columns that are no attributes are ignored, instead of a reason to refuse the table.
+        discoveries: what was derived from rows at a cost, and is added to what a release by this schema costs.
 
     Raises:
         ValueError: some of the attributes have a code for absent rows, and others have none.
@@ -56,11 +58,11 @@ class Schema:
     attributes: tuple[Attribute, ...]
     carried: tuple[tuple[str, str], ...] = ()
     row_constraints: tuple[RowConstraint, ...] = ()
-    reviewed: bool = True
     unread: tuple[UnreadColumn, ...] = ()
     left_out: tuple[str, ...] = ()
     dialect: Dialect = COMMON
     extra_columns: bool = False
+    discoveries: tuple[Discovery, ...] = ()
     _index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -87,7 +89,47 @@ class Schema:
             for column in self.unread
             if column.made is None or set(column.made.sources) <= set(names)
         )
-        return replace(self, attributes=attributes, row_constraints=kept, unread=unread)
+        discoveries = discoveries_of(self.discoveries, names)
+        return replace(self, attributes=attributes, row_constraints=kept, unread=unread, discoveries=discoveries)
+
+    def discovered(self, attributes: Iterable[Attribute], by: Discovery) -> Schema:
+        """The schema with these attributes, whose domains were open and were derived from rows at a cost.
+
+        Raises:
+            ValueError: they are not those of the discovery, or a domain was not open, or still is.
+        """
+        found = {attribute.name: attribute for attribute in attributes}
+        known = [found.get(attribute.name, attribute) for attribute in self.attributes]
+        both = zip(self.attributes, known, strict=True)
+        closed = tuple(before.name for before, now in both if before.discover and not now.discover)
+        if closed != by.attributes or found.keys() != {*closed}:
+            raise ValueError("a discovery closes the domains that it is of, and no others")
+        return replace(self, attributes=tuple(known), discoveries=joined((*self.discoveries, by)))
+
+    def signed(self, run: str, release: str) -> Schema:
+        """The same, its discoveries by this run being named as those of the release of this digest."""
+        return replace(
+            self,
+            discoveries=tuple(replace(one, release=release) if one.run == run else one for one in self.discoveries),
+        )
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """Attributes whose values were read off rows, and that nobody has declared public yet."""
+        return tuple(a.name for a in self.attributes if a.read_off_rows == UNDECLARED)
+
+    @property
+    def stated(self) -> dict[str, Any]:
+        """What a privacy statement says of it: what it cost, and on which declarations the guarantee rests."""
+        declared: dict[str, list[str]] = {}
+        for attribute in self.attributes:
+            if attribute.read_off_rows is not None:
+                declared.setdefault(attribute.read_off_rows, []).append(attribute.name)
+        return {
+            "absent_rows": self.absent_rows,
+            "discoveries": [discovery.document() for discovery in self.discoveries],
+            "read_off_rows": [{"attributes": names, "declared_by": role} for role, names in declared.items()],
+        }
 
     @property
     def absent_rows(self) -> bool:
@@ -174,8 +216,8 @@ class Schema:
         other; decimals and histogram, if a binned number declares them; decimals, format and timezone of dates and
         times; what is computed of another column. Defaults are written out, a number of bins as the edges it gives,
         a taxonomy as lists (the order of groups matters), and every number as a text ("343/16"), as
-        RFC 8785 has no exact ones; and absentRows if it is true. A schema without these keeps the digest it had before
-        there were any.
+        RFC 8785 has no exact ones; who declared public what was read off rows; absentRows if it is true; and what was
+        discovered at which cost. A schema without these has the digest of one for which they do not exist.
         Not in it: the name of the table, titles, descriptions, source, license; rowConstraints, which decide no value's
         code, but which rows of a model that was released are drawn; and how rows are written down, which may be
         different at each party (dialect, extraColumns, decimalChar, groupChar, bareNumber).
@@ -194,11 +236,14 @@ class Schema:
             }
             | _points_in_words(attribute)
             | ({} if attribute.compute is None else {"compute": dict(attribute.compute.document)})
+            | ({} if attribute.read_off_rows is None else {"readOffRows": attribute.read_off_rows})
             for attribute in self.attributes
         ]
         document: dict[str, Any] = {"format_version": FORMAT_VERSION, "attributes": attributes}
         if self.absent_rows:
             document["absentRows"] = True
+        if self.discoveries:
+            document["discoveries"] = [discovery.document() for discovery in self.discoveries]
         return hashlib.sha256(rfc8785.dumps(document)).hexdigest()
 
     def table_schema(self) -> dict[str, Any]:
@@ -210,13 +255,12 @@ class Schema:
         absent = {"absentRows": True} if self.absent_rows else {}
         rules = {"rowConstraints": [rule.rule for rule in self.row_constraints]} if self.row_constraints else {}
         left = {"leaveOut": list(self.left_out)} if self.left_out else {}
-        draft = {} if self.reviewed else {"reviewed": False}
         written = {"dialect": dialect} if (dialect := self.dialect.document()) else {}
         extra = {"extraColumns": "ignore"} if self.extra_columns else {}
+        found = {"discoveries": [discovery.document() for discovery in self.discoveries]} if self.discoveries else {}
         return {
             "format_version": FORMAT_VERSION,
             **name,
-            **draft,
             **dict(self.carried),
             **written,
             **extra,
@@ -224,10 +268,11 @@ class Schema:
             **left,
             "fields": fields,
             **rules,
+            **found,
         }
 
     def require_reviewed(self, file: Path | str | None) -> None:
-        """Refuse a draft that nobody has reviewed.
+        """Refuse a draft of which somebody still has to say what is public.
 
         Args:
             file: where it stands; None for an object.
@@ -235,9 +280,10 @@ class Schema:
         Raises:
             PrivityError: bad-option.
         """
-        if not self.reviewed:
+        if self.undeclared:
             named, mark = (file, f"privity schema review {file}") if file else ("it", "schema.reviewed()")
-            reason, hint = f"{named} is a draft that nobody has reviewed", f"Review each field, and then: {mark}"
+            reason = f"{named} is a draft: values of {first_few(self.undeclared)} were read off the rows"
+            hint = f"Replace them by what is publicly known, or declare them public field by field: {mark}"
             raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
 
 
@@ -323,6 +369,7 @@ def parse_schema(document: object, file: str) -> Schema:
     if not problems:
         dialect = dialect.changed(document.get("dialect", {}))
         problems += _mark_problems(Schema("", tuple(attributes), dialect=dialect), file)
+        problems += _discovery_problems(document.get("discoveries", ()), {a.name for a in attributes}, file)
     rules: tuple[RowConstraint, ...] = ()
     # A rule is about attributes, and says nothing while one of them is at fault.
     if not problems:
@@ -335,12 +382,33 @@ def parse_schema(document: object, file: str) -> Schema:
         tuple(attributes),
         carried,
         rules,
-        document.get("reviewed", True),
         tuple(columns),
         tuple(left_out),
         dialect,
         document.get("extraColumns") == "ignore",
+        tuple(read_discovery(entry) for entry in document.get("discoveries", ())),
     )
+
+
+def discoveries_of(discoveries: Iterable[Discovery], names: Collection[str]) -> tuple[Discovery, ...]:
+    """Those that tell the domain of any of these attributes, of which each has cost all that it cost."""
+    kept = ((one, tuple(name for name in one.attributes if name in names)) for one in discoveries)
+    return tuple(replace(one, attributes=attributes) for one, attributes in kept if attributes)
+
+
+def _discovery_problems(entries: Sequence[Mapping[str, Any]], names: Collection[str], file: str) -> Iterator[Problem]:
+    """Discoveries that cannot be, or of attributes that the schema does not have: their cost must not get lost."""
+    for place, entry in enumerate(entries):
+        where = f"discoveries[{place}]"
+        for name in (name for name in entry["attributes"] if name not in names):
+            message = f"{formats.shorten(name)} is no attribute with a domain of its own."
+            remedy = "Name the attributes as the fields do; drop the entry only together with all its fields."
+            yield Problem(file, f"{where}.attributes", "unknown-attribute", message, remedy)
+        try:
+            read_discovery(entry)
+        except (ValueError, ArithmeticError):
+            message, remedy = "epsilon and delta are no loss.", "Copy the entry again from where it was written."
+            yield Problem(file, where, "no-loss", message, remedy)
 
 
 def _mark_problems(schema: Schema, file: str) -> list[Problem]:

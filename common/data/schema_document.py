@@ -94,6 +94,8 @@ def field_document(attribute: Attribute) -> dict[str, Any]:
     item |= {key: mark for key, mark in marks.items() if mark is not None}
     if not attribute.bare_number:
         item["bareNumber"] = False
+    if attribute.read_off_rows is not None:
+        item["readOffRows"] = attribute.read_off_rows
     usual = ("edge" if attribute.edges else "other") if attribute.discover else "refuse"
     if attribute.out_of_domain != usual:
         item["outOfDomain"] = attribute.out_of_domain

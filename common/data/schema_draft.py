@@ -12,7 +12,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privity.common.data.attribute import FALSE_TEXTS, TRUE_TEXTS, read_number
+from privity.common.data.attribute import FALSE_TEXTS, TRUE_TEXTS, UNDECLARED, read_number
 from privity.common.data.date_formats import formats_of
 from privity.common.data.dialect import Dialect, NumberMarks
 from privity.common.data.file_look import Look, LookedAt
@@ -23,11 +23,6 @@ LEAK_WARNING = (
     "This draft was read from the rows, which is a leak: it is not private. A category can be one person's, and so can "
     "a text for missing values or the number of decimals. Before you share it, replace what the rows gave by what is "
     "publicly known (code lists), and only then declare it."
-)
-
-DRAFTED = (
-    "Drafted from the rows: not private, do not publish. Review each field, replace what the rows gave by what is "
-    "publicly known, and then: privity schema review"
 )
 
 MOST_LISTED_NUMBERS = 20  # distinct numbers up to which they are listed as categories
@@ -45,16 +40,17 @@ _CODE = re.compile(r"[+-]?0[0-9]+")
 def drafted(look: Look) -> dict[str, Any]:
     """A schema for a file that was looked at: its dialect, categories for few distinct values, other domains open.
 
-    It is marked as not reviewed.
+    Each field is marked as read off the rows, until a person declares it public.
     """
     name = Path(look.file).name.removesuffix(".gz").removesuffix(".csv")
-    document = {"format_version": FORMAT_VERSION, "name": name, "reviewed": False, "description": DRAFTED}
+    document = {"format_version": FORMAT_VERSION, "name": name}
     if dialect := look.dialect.document():
         document["dialect"] = dialect
     kept = [column for column in look.columns if not column.identifies]
     if look.ignored or len(kept) < len(look.columns):
         document["extraColumns"] = "ignore"
-    return {**document, "fields": [draft_field(column, look.dialect) for column in kept]}
+    fields = [{**draft_field(column, look.dialect), "readOffRows": UNDECLARED} for column in kept]
+    return {**document, "fields": fields}
 
 
 def draft_field(column: LookedAt, dialect: Dialect) -> dict[str, Any]:

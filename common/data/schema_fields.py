@@ -62,6 +62,7 @@ class FieldReader(FieldForm):
             decimal_char=item.get("decimalChar"),
             group_char=item.get("groupChar"),
             bare_number=item.get("bareNumber", True),
+            read_off_rows=item.get("readOffRows"),
             title=item.get("title"),
             description=item.get("description"),
         )

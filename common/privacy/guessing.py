@@ -32,6 +32,7 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.errors import PrivityError
+from privity.common.privacy.discovery import read_discovery
 from privity.common.privacy.exact_bounds import log_below
 from privity.common.privacy.loss_conversion import SHARED_SLACK, rho_within
 from privity.common.privacy.mechanisms import CONCENTRATED
@@ -69,6 +70,9 @@ def divergence_of_a_person(privacy: Mapping[str, Any], run: Mapping[str, Any]) -
             pure.append(phase["phase"])
     if not any_rho or privacy["parties_per_person"] != 1:
         return None
+    before = [read_discovery(each).loss for each in privacy["schema"]["discoveries"]]
+    if any(loss.delta for loss in before):
+        return None
     learning = Fraction(run["epsilon"]) - Fraction((run.get("evaluation") or {"epsilon": "0"})["epsilon"])
     try:
         whole = rho_within(learning, Fraction(run["delta"]))
@@ -80,7 +84,7 @@ def divergence_of_a_person(privacy: Mapping[str, Any], run: Mapping[str, Any]) -
         besides = sum((Fraction(by_phase.get(phase, "0")) for phase in pure), Fraction(0))
         rho = max(whole, Fraction(party["rho_per_row"]))
         found.append(rows**2 * rho + (rows * besides) ** 2 / 2)
-    return max(found)
+    return max(found) + sum(loss.epsilon**2 / 2 for loss in before)
 
 
 def _by_divergence(divergence: Fraction) -> int:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import Schema
 from privity.common.privacy.accountant import Accountant
-from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PrivacyLoss
+from privity.common.privacy.discovery import Discovery
+from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PrivacyLoss, PureDP
 from privity.common.privacy.run_budget import RhoBudget, RunBudget
 from privity.common.synthesis.inference.fit_choice import Inference
 
@@ -53,6 +54,7 @@ class RunRecord:
         inference: how the tables were made one distribution; an algorithm that has a choice says so.
         budget: the run's.
         domains: the schema with the domains that the run discovered, if it did.
+        discovery: what these had cost when they were there; it is part of what the run costs.
     """
 
     revealed: list[tuple[str, Sequence[NoisyTable]]] = field(default_factory=list)
@@ -60,6 +62,7 @@ class RunRecord:
     inference: Inference | None = None
     budget: RunBudget | None = None
     domains: Schema | None = None
+    discovery: Discovery | None = None
 
     def add_tables(self, phase: str, tables: Sequence[NoisyTable]) -> None:
         self.revealed.append((phase, tables))
@@ -125,6 +128,26 @@ class RunRecord:
     def of_a_person(self, party: str, rows: int) -> ApproxDP:
         """What a person of this party with so many rows was charged in all."""
         return self._charged(self._of(party), Accountant(rows)).spent
+
+    def of_people(self, rows_per_person: Mapping[str, int], parties_per_person: int) -> dict[str, ApproxDP]:
+        """For each party what a person of it was charged at worst: by all its rows, there and where else it costs most.
+
+        Raises:
+            ValueError: a delta was spent on people with rows at several parties: what they lose is not known.
+        """
+        persons = {name: self.of_a_person(name, rows) for name, rows in rows_per_person.items()}
+        if parties_per_person > 1 and any(loss.delta for loss in persons.values()):
+            raise ValueError("a run with a delta is for people at one party each")
+        return {
+            name: replace(loss, epsilon=of_a_person(name, persons, parties_per_person))
+            for name, loss in persons.items()
+        }
+
+
+def of_a_person(party: str, persons: Mapping[str, PureDP | ApproxDP], parties: int) -> Fraction:
+    """Epsilon that the run costs a person of this party at worst: all its rows, here and where else it costs most."""
+    elsewhere = sorted((persons[name].epsilon for name in persons if name != party), reverse=True)
+    return sum(elsewhere[: parties - 1], persons[party].epsilon)
 
 
 def _rho(costs: Iterable[Cost]) -> Fraction:

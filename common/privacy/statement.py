@@ -8,8 +8,9 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
-from privity.common.privacy.privacy_loss import ApproxDP, PureDP
+from privity.common.privacy.discovery import loss_of, read_discovery
 from privity.common.privacy.run_record import OWN_MODEL, RunRecord
+from privity.common.text.first_few import first_few
 
 FORMAT_VERSION = 2
 
@@ -54,6 +55,15 @@ SENTENCES = {
     "one row, rho": (
         "A person is taken to have one row, at one party. A person with m rows has m^2 times the rho, charged at the"
         " same delta."
+    ),
+    "schema": (
+        "Of these figures, epsilon = {schema_epsilon} and delta = {schema_delta} are for the schema: {discovered}. They"
+        " are counted once, however many releases by this schema somebody sees; the run itself cost epsilon ="
+        " {run_epsilon} and delta = {run_delta}."
+    ),
+    "read off the rows": (
+        "What the schema declares of {attributes} was read off the rows, and the {role} declared it public. The"
+        " guarantee holds only if it is: it does not cover what that tells."
     ),
     "left out": (
         "The run was over {k} parties of the consortium. {left_out} took no part: none of their rows is in what is"
@@ -147,9 +157,9 @@ def privacy_statement(
     record: RunRecord,
     split: Split = Split.NONE,
     curator_member: str | None = None,
+    schema: Mapping[str, Any],
     rows_per_person: Mapping[str, int] | None = None,
     parties_per_person: int = 1,
-    absent_rows: bool = False,
     left_out: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The content of ``privacy.json``.
@@ -162,9 +172,9 @@ def privacy_statement(
         record: What was charged to whom, for one replaced row.
         split: How rows came to the parties; anything but ``NONE`` is a simulation.
         curator_member: The party that runs the curator, if one does.
+        schema: What the schema under which the run began says of itself (``Schema.stated``).
         rows_per_person: Most rows of one person at each party; one if it is left out.
         parties_per_person: Most parties at which one person has rows.
-        absent_rows: Whether each person has exactly so many rows, those that are not there counted as absent.
         left_out: Parties of the consortium that took no part.
 
     Returns:
@@ -174,12 +184,10 @@ def privacy_statement(
         ValueError: A delta was spent on people with rows at several parties: what they lose is not known.
     """
     several = {name: (rows_per_person or {}).get(name, 1) for name in parties}
-    persons = {name: record.of_a_person(name, several[name]) for name in parties}
-    if any(record.delta(name) for name in parties) and parties_per_person > 1:
-        raise ValueError("a run with a delta is for people at one party each")
-    losses = {name: (of_a_person(name, persons, parties_per_person), persons[name].delta) for name in parties}
-    epsilon = max(loss[0] for loss in losses.values())
-    delta = max(loss[1] for loss in losses.values())
+    losses = record.of_people(several, parties_per_person)
+    schema_loss = loss_of(map(read_discovery, schema["discoveries"]))
+    epsilon = max(loss.epsilon for loss in losses.values()) + schema_loss.epsilon
+    delta = min(max(loss.delta for loss in losses.values()) + schema_loss.delta, Fraction(1))
     mechanisms = list(dict.fromkeys(cost.mechanism for cost in record.costs))
     observers = _observers(list(parties), tolerate, protection, curator_member, "approximate" if delta else "pure")
     statement: dict[str, Any] = {
@@ -195,8 +203,8 @@ def privacy_statement(
                 "name": name,
                 "rows": rows,
                 "rows_per_person": several[name],
-                "epsilon_per_person": str(losses[name][0]),
-                "delta_per_person": str(losses[name][1]),
+                "epsilon_per_person": str(losses[name].epsilon),
+                "delta_per_person": str(losses[name].delta),
                 "epsilon_per_row": str(record.epsilon(name)),
                 "delta_per_row": str(record.delta(name)),
                 **({"rho_per_row": str(record.rho(name))} if record.in_rho else {}),
@@ -205,6 +213,7 @@ def privacy_statement(
             for name, rows in parties.items()
         ],
         **({"left_out": list(left_out)} if left_out else {}),
+        "schema": dict(schema),
         "K": len(parties),
         "t": tolerate,
         "observers": [
@@ -215,16 +224,17 @@ def privacy_statement(
         "phases": [_phase(record, phase) for phase in dict.fromkeys(cost.phase for cost in record.costs)],
         "simulation": split is not Split.NONE,
     }
-    statement["in_words"] = in_words(statement, protection is not None, absent_rows=absent_rows)
+    statement["in_words"] = in_words(statement, protection is not None)
     return statement
 
 
 def headline(statement: Mapping[str, Any]) -> str:
     """The loss of a person in one line, and after it that of a row if it is another."""
-    person, row = largest(statement, "person"), largest(statement, "row")
-    told = f"Privacy loss of a person: epsilon {rounded_up(person[0])}, delta {rounded_up(person[1])}."
+    person, row, whole = largest(statement, "person"), largest(statement, "row"), whole_loss(statement)
+    told = f"Privacy loss of a person: epsilon {rounded_up(whole[0])}, delta {rounded_up(whole[1])}."
+    told += f" Of that, {part}." if (part := of_the_schema(statement)) else ""
     if person != row:
-        told += f" Of a single row: epsilon {rounded_up(row[0])}, delta {rounded_up(row[1])}."
+        told += f" Of a single row, by the run alone: epsilon {rounded_up(row[0])}, delta {rounded_up(row[1])}."
     if statement["split"] == Split.GIVEN:
         told += " For the split as given: the split depends on the rows and is not protected."
     return told
@@ -242,16 +252,30 @@ def rounded_up(number: Fraction, digits: int = DIGITS) -> str:
     return text
 
 
+def whole_loss(statement: Mapping[str, Any]) -> tuple[Fraction, Fraction]:
+    """Epsilon and delta of a person, by the run and by what the schema cost: what every observer is stated to learn."""
+    public = statement["observers"][0]
+    return Fraction(public["epsilon"]), Fraction(public["delta"])
+
+
+def of_the_schema(statement: Mapping[str, Any]) -> str:
+    """The part of the loss that is for the schema, in a few words; none if no domain was discovered before the run."""
+    if not (discoveries := statement["schema"]["discoveries"]):
+        return ""
+    loss = loss_of(map(read_discovery, discoveries))
+    figures = f"epsilon {rounded_up(loss.epsilon)} and delta {rounded_up(loss.delta)}"
+    return f"{figures} for the schema, {_discovered(discoveries)}"
+
+
+def _discovered(discoveries: Sequence[Mapping[str, Any]]) -> str:
+    """Where domains were discovered."""
+    return "discovered in " + first_few(list(dict.fromkeys(one["population"] for one in discoveries)))
+
+
 def largest(statement: Mapping[str, Any], of: str) -> tuple[Fraction, Fraction]:
     """The largest epsilon and delta of any party, of a "person" or of a "row"."""
     found = [(Fraction(p[f"epsilon_per_{of}"]), Fraction(p[f"delta_per_{of}"])) for p in statement["parties"]]
     return max(epsilon for epsilon, _ in found), max(delta for _, delta in found)
-
-
-def of_a_person(party: str, persons: Mapping[str, PureDP | ApproxDP], parties: int) -> Fraction:
-    """Epsilon that the run costs a person of this party at worst: all its rows, here and where else it costs most."""
-    elsewhere = sorted((persons[name].epsilon for name in persons if name != party), reverse=True)
-    return sum(elsewhere[: parties - 1], persons[party].epsilon)
 
 
 def _observers(
@@ -287,7 +311,7 @@ def _phase(record: RunRecord, phase: str) -> dict[str, Any]:
     }
 
 
-def in_words(statement: Mapping[str, Any], protected: bool, *, absent_rows: bool) -> list[str]:
+def in_words(statement: Mapping[str, Any], protected: bool) -> list[str]:
     """The sentences of the statement, the loss of a person first.
 
     Args:
@@ -296,14 +320,17 @@ def in_words(statement: Mapping[str, Any], protected: bool, *, absent_rows: bool
     m, s, k, t = (statement[key] for key in ("rows_per_person", "parties_per_person", "K", "t"))
     one = (m, s) == (1, 1)
     in_rho = any("rho_per_row" in party for party in statement["parties"])
-    epsilon, delta = largest(statement, "person")
-    row = largest(statement, "row")
+    (epsilon, delta), of_run = whole_loss(statement), largest(statement, "person")
+    row, schema = largest(statement, "row"), statement["schema"]
+    of_schema = loss_of(map(read_discovery, schema["discoveries"]))
     rows = sum(party["rows"] for party in statement["parties"])
     kind = "approximate" if delta else "pure"
     names = [f"{'row' if one else 'person'}, {kind}"]
+    if schema["discoveries"]:
+        names.append("schema")
     names += [f"one row, {'rho' if in_rho else kind}", "any row"] if one else ["several rows", "any rows"]
     names.append("start")
-    if absent_rows:
+    if schema["absent_rows"]:
         names.append("places")
     elif not one:
         names.append("rows of a person")
@@ -322,6 +349,13 @@ def in_words(statement: Mapping[str, Any], protected: bool, *, absent_rows: bool
     if statement["simulation"]:
         names += ["simulation", "split as given" if statement["split"] == Split.GIVEN else "split by position"]
     told = {"left_out": ", ".join(left_out or ()), "m": m, "s": s, "k": k, "t": t, "rows": rows, "member": member}
+    told |= {"schema_epsilon": rounded_up(of_schema.epsilon), "schema_delta": rounded_up(of_schema.delta)}
+    told |= {"run_epsilon": rounded_up(of_run[0]), "run_delta": rounded_up(of_run[1])}
+    told |= {"discovered": _discovered(schema["discoveries"])}
     of_row = {"epsilon": rounded_up(row[0]), "delta": rounded_up(row[1])}
     of_person = {"epsilon": rounded_up(epsilon), "delta": rounded_up(delta)}
-    return [SENTENCES[name].format(**told, **(of_row if name == "several rows" else of_person)) for name in names]
+    said = [SENTENCES[name].format(**told, **(of_row if name == "several rows" else of_person)) for name in names]
+    for each in schema["read_off_rows"]:
+        attributes, role = first_few(each["attributes"]), each["declared_by"]
+        said.append(SENTENCES["read off the rows"].format(attributes=attributes, role=role))
+    return said

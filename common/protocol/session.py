@@ -12,7 +12,7 @@ nowhere (``privity.common.planned_run``).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, TypeVar, cast
@@ -21,9 +21,10 @@ import numpy as np
 
 from privity.common.data.apportionment import quotas
 from privity.common.data.noisy_tables import Marginal, NoisyScores, NoisyTables
-from privity.common.data.schema import Schema
+from privity.common.data.schema import Attribute, Schema
+from privity.common.privacy.discovery import Discovery
 from privity.common.privacy.neighbouring_relation import RELATION
-from privity.common.privacy.privacy_loss import PureDP
+from privity.common.privacy.privacy_loss import ApproxDP, PureDP
 from privity.common.privacy.run_budget import RunBudget, Share
 from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.protocol.evaluation_scores import Score
@@ -46,6 +47,9 @@ class Backend(ABC):
         party_rows: public row counts n_k, in the same order.
         quota: q = K - t, how many shares make one whole noise; 1 for one party alone.
         coin: what the run's public coins follow from.
+        population: whose rows they are, in the words of the owner or the name of the consortium.
+        rows_per_person: most rows of one person at each party, in the same order as the members.
+        parties_per_person: most parties at which one person has rows.
         recode: what gives the same rows by another schema, for steps under names with a prefix of their own (it ends in
             a slash); None where rows are coded once and for all.
     """
@@ -54,6 +58,9 @@ class Backend(ABC):
     party_rows: tuple[int, ...]
     quota: int
     coin: str
+    population: str
+    rows_per_person: tuple[int, ...]
+    parties_per_person: int = 1
     recode: Callable[[Schema, str], Backend] | None = None
 
     @abstractmethod
@@ -183,8 +190,19 @@ class Session:
         if self.backend.recode is None:
             raise ValueError("these rows are coded once and for all")
         again = Session(self.backend.recode(schema, prefix), schema, self.budget, self.run, prefix)
-        again.record.costs = self.record.costs
+        again.record.costs, again.record.discovery = self.record.costs, self.record.discovery
         return again
+
+    def discovered(self, attributes: Iterable[Attribute]) -> Schema:
+        """The schema with these attributes, whose domains follow from what was revealed so far, at what that cost."""
+        found, backend = tuple(attributes), self.backend
+        rows = dict(zip(backend.members, backend.rows_per_person, strict=True))
+        losses = self.record.of_people(rows, backend.parties_per_person).values()
+        loss = ApproxDP(max(one.epsilon for one in losses), max(one.delta for one in losses), RELATION)
+        by = Discovery(tuple(attribute.name for attribute in found), self.run, backend.population, loss)
+        self.record.discovery = by
+        self.record.domains = self.schema.discovered(found, by)
+        return self.record.domains
 
     def running_sums(
         self, phase: str, tables: Sequence[Marginal], share: Share, weights: Sequence[Fraction]

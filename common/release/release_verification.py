@@ -126,7 +126,7 @@ class _Checking:
         """Whether the texts for people are those that this version makes of the figures; another's may differ."""
         release = read_release(self.folder)
         stated = release.privacy
-        words = in_words(stated, len(stated["observers"]) > 1, absent_rows=release.schema.absent_rows)
+        words = in_words(stated, len(stated["observers"]) > 1)
         page = (self.folder / REPORT).read_bytes() == page_of(release, table).encode()
         ours = {f"The page {REPORT}": page, f"The sentences in {PRIVACY}": stated["in_words"] == words}
         return [
@@ -152,6 +152,8 @@ class _Checking:
             self._fault(PRIVACY, field, "other-figures", message)
         if schema is None:
             return
+        if privacy is not None:
+            self._check_stated(privacy["schema"], schema, run["run"])
         if run["schema_digest"] != schema.digest:
             self._fault(SCHEMA, "", "other-schema", f"the schema is not the one that {RUN} names.")
         scores = self._sound.get(SCORES)
@@ -165,6 +167,18 @@ class _Checking:
             self._taken(lambda: load_model(self._sound[MODEL], schema, self._path(MODEL)))
         if MARGINALS in self._sound:
             self._taken(lambda: read_tables(self._sound[MARGINALS], schema, self._path(MARGINALS)))
+
+    def _check_stated(self, stated: dict[str, Any], schema: Schema, run: str) -> None:
+        """The statement tells of the schema what the schema does; what the run itself discovered is in its own cost."""
+        told = schema.stated
+        own = [each for each in told["discoveries"] if each not in stated["discoveries"]]
+        known = [each for each in told["discoveries"] if each in stated["discoveries"]]
+        if known != stated["discoveries"] or any(each["run"] != run for each in own):
+            message = f"its discoveries are not those that {SCHEMA} names."
+            self._fault(PRIVACY, "schema.discoveries", "other-schema", message)
+        for key in ("absent_rows", "read_off_rows"):
+            if told[key] != stated[key]:
+                self._fault(PRIVACY, f"schema.{key}", "other-schema", f"it is not what {SCHEMA} says.")
 
     def _check_folder(self, named: dict[str, str]) -> None:
         """Nothing else lies there, and every file itself."""

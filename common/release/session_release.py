@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -53,7 +53,6 @@ def release_of(
     *,
     tolerate: int,
     protection: str | None,
-    rows_per_person: Mapping[str, int],
     of_run: Mapping[str, Any],
     of_statement: Mapping[str, Any],
     scores: dict[str, Any] | None = None,
@@ -61,19 +60,22 @@ def release_of(
     """The documents of a release.
 
     Args:
-        protection, rows_per_person, of_statement: as ``privacy_statement`` asks for them.
+        protection, of_statement: as ``privacy_statement`` asks for them.
         of_run: what run.json says besides.
         scores: what the parties said of the synthetic table.
     """
-    schema, backend = found.model.schema, session.backend
+    schema, backend, own = found.model.schema, session.backend, session.record.discovery
+    # What the run itself discovered is part of what the run cost.
+    began = replace(schema, discoveries=tuple(each for each in schema.discoveries if each != own))
     privacy = privacy_statement(
         run=session.run,
         parties=dict(zip(backend.members, backend.party_rows, strict=True)),
         tolerate=tolerate,
         protection=protection,
         record=session.record,
-        rows_per_person=rows_per_person,
-        absent_rows=schema.absent_rows,
+        schema=began.stated,
+        rows_per_person=dict(zip(backend.members, backend.rows_per_person, strict=True)),
+        parties_per_person=backend.parties_per_person,
         **of_statement,
     )
     run = {

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
+from privity.common.privacy.discovery import loss_of, read_discovery
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import PureDP
-from privity.common.privacy.statement import largest, of_a_person
+from privity.common.privacy.run_record import of_a_person
+from privity.common.privacy.statement import largest
 
 
 def misfits(privacy: dict[str, Any], run: dict[str, Any]) -> Iterator[tuple[str, str]]:
@@ -73,10 +75,11 @@ def _of_phases(privacy: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _of_observers(privacy: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    person = largest(privacy, "person")
+    of_run, of_schema = largest(privacy, "person"), loss_of(map(read_discovery, privacy["schema"]["discoveries"]))
+    person = of_run[0] + of_schema.epsilon, min(of_run[1] + of_schema.delta, Fraction(1))
     for place, observer in enumerate(privacy["observers"]):
         if (Fraction(observer["epsilon"]), Fraction(observer["delta"])) != person:
             yield (
                 f"observers[{place}]",
-                f"its loss is not that of the parties, epsilon {person[0]} and delta {person[1]}.",
+                f"its loss is not that of the parties and of the schema, epsilon {person[0]} and delta {person[1]}.",
             )

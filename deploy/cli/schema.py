@@ -10,23 +10,28 @@ from typing import Annotated
 
 import typer
 
+from privity.common.data.attribute import ROLES
 from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.dialect import dialect_option
 from privity.common.data.face_hints import face_hints
 from privity.common.data.file_look import look_at
 from privity.common.data.joined_schemas import join_schemas
 from privity.common.data.schema import Schema, load_schema, parse_schema
-from privity.common.data.schema_draft import DRAFTED, LEAK_WARNING, drafted
+from privity.common.data.schema_draft import LEAK_WARNING, drafted
 from privity.common.data.spreadsheet_formulas import warning
 from privity.common.data.table_reading import read_batches
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
+from privity.common.formats import read_bytes
 from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger_folder import open_ledger
+from privity.common.release.attestations import release_digest
+from privity.common.release.release_contents import RUN
 from privity.common.release.release_folder import read_release
 from privity.common.storage.safe_files import write_text
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
+from privity.common.text.first_few import first_few
 from privity.common.text.terminal import say
 from privity.deploy.cli.schema_types import types
 from privity.deploy.options import DialectOption, refuse_existing, row_options
@@ -129,20 +134,40 @@ def _rows(address: Address, schema: Schema) -> int:
 
 
 @schema_app.command("review")
-def review(schema_file: Annotated[Path, typer.Argument(help="the draft (JSON)")]) -> None:
-    """Mark a draft as reviewed, after you replaced what its rows gave by what is publicly known."""
+def review(
+    schema_file: Annotated[Path, typer.Argument(help="the draft (JSON)")],
+    fields: Annotated[
+        list[str] | None, typer.Argument(help="fields to declare public; by default all that are left")
+    ] = None,
+    role: Annotated[str, typer.Option(help=f"who declares it: {' or '.join(ROLES)}")] = ROLES[0],
+) -> None:
+    """Declare public what a draft read off the rows, after you replaced what is not by what is publicly known."""
     schema = load_schema(schema_file)
     document = json.loads(schema_file.read_text(encoding="utf-8-sig"))
-    for attribute in schema.attributes:
+    if role not in ROLES:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="role", reason=f"{role!r} is none", hint=f"Use one of: {', '.join(ROLES)}."
+        )
+    if unknown := [name for name in fields or () if name not in schema.names]:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="fields", reason=f"the schema has no {first_few(unknown)}",
+            hint=f"Possible: {first_few(schema.names)}.",
+        )  # fmt: skip
+    if not schema.undeclared:
+        say(f"{schema_file} is no draft.")
+        return
+    declared = [name for name in schema.undeclared if name in (fields or schema.names)]
+    for attribute in (schema.attributes[schema.index(name)] for name in declared):
         domain = "to be discovered" if attribute.discover else f"{attribute.values} values"
         missing = f", missing: {', '.join(map(repr, attribute.missing))}" if attribute.missing else ""
         say(f"{attribute.name}: {attribute.type}, {domain}{missing}")
-    if schema.reviewed:
-        say(f"{schema_file} is no draft.")
-        return
-    kept = {key: value for key, value in document.items() if key != "reviewed" and value != DRAFTED}
-    write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", schema_file, private=True)
-    say(f"{schema_file} is marked as reviewed.")
+    for field in document["fields"]:
+        if field["name"] in declared:
+            field["readOffRows"] = role
+    write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", schema_file, private=True)
+    say(f"Declared public by the {role}: {first_few(declared)}. Every release by this schema says so.")
+    if left := parse_schema(document, str(schema_file)).undeclared:
+        say(f"Not declared public yet: {first_few(left)}. No release is made by the schema until they are.")
 
 
 @schema_app.command("discover")
@@ -179,7 +204,7 @@ def discover(
                 Catalogue.BAD_OPTION, option="release", reason="it has discovered no domain",
                 hint="Name a release of the algorithm discover.",
             )  # fmt: skip
-        known, cost = found.schema, f"run {found.run['run']}"
+        known = found.schema.signed(found.run["run"], release_digest(read_bytes(release / RUN)))
     else:
         given = {"data": data, "schema": schema, "epsilon": epsilon, "population": population}
         if lacking := [f"--{name}" for name, value in given.items() if value is None]:
@@ -210,11 +235,10 @@ def discover(
             least = discovering.for_texts(declared, table.rows, numbers=not categories_only)[0].threshold
             say(f"Texts of {', '.join(names)} become categories if more than about {least} rows have them.")
         fitted = discovering.fit(coded, declared, texts=texts, numbers=not categories_only)
-        known, cost = fitted.discovered, f"epsilon {epsilon}, delta {delta}"
+        known = fitted.discovered
         say(f"Population {population!r}: epsilon {readable(fitted.spent_.epsilon)} in all.")
     parse_schema(known.table_schema(), str(out))  # what is written can be read
-    told = {"description": f"Domains discovered under differential privacy ({cost})."}
-    write_text(json.dumps({**known.table_schema(), **told}, indent=2, ensure_ascii=False) + "\n", out)
+    write_text(json.dumps(known.table_schema(), indent=2, ensure_ascii=False) + "\n", out)
     say(f"Schema written to {out}, SHA-256 {known.digest}")
 
 

@@ -29,7 +29,6 @@ from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import OF_ALGORITHM, Inference
 from privity.deploy.options import DialectOption, learning_settings, refuse_existing, row_options
 from privity.deploy.python.discovery import SYNTHESIZERS
-from privity.deploy.python.synthesizers import OWNER
 from privity.party.rows import Rows
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import shown_on
@@ -113,7 +112,6 @@ def synthesize_command(
         found,
         tolerate=0,
         protection=None,
-        rows_per_person={OWNER: synthesizer.population_.rows_per_person},
         of_run={**asked, **ALONE},
         of_statement={},
     )

@@ -60,6 +60,7 @@ class InProcessBackend(Backend):
         self.members = tuple(f"party-{k}" for k in range(1, len(tables) + 1))
         self.coin = secrets.token_hex(8)
         people = Population(RUN, budget.epsilon, budget.delta)
+        self.population, self.rows_per_person = people.name, (people.rows_per_person,) * len(tables)
         self.releases = [
             ChargedReleases(name, part, Journal(MEMORY), Ledger.declare(MEMORY, people))
             for name, part in zip(self.members, self.rows, strict=True)

@@ -12,6 +12,7 @@ from privity.common.data import schema as read
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.planned_run import planned_session
 from privity.common.privacy.budget import LARGEST_DENOMINATOR, parse_epsilon
+from privity.common.privacy.discovery import Discovery
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.privacy.mechanisms import ThresholdedCounts
@@ -111,7 +112,8 @@ class Discover(Synthesizer):
             found = releases.categories(run, names, mechanism, texts, Allowance(most.epsilon, most.delta))
             spent = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
             charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
-            self._found = with_categories(declared, found), charged, spent
+            by = Discovery(tuple(names), run, ledger.population.name, charged)
+            self._found = declared.discovered(with_categories(declared, found), by), charged, spent
             if rest is not None:
                 inner = Discover(rest.epsilon, delta=rest.delta, population=self.population, ledger=self.ledger)
                 inner._run = run_of_rest

@@ -16,7 +16,7 @@ from privity.common.data.written_values import as_pandas
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats import read_bytes
 from privity.common.privacy.exact_numbers import ExactNumber
-from privity.common.privacy.statement import headline, largest
+from privity.common.privacy.statement import headline, whole_loss
 from privity.common.release.release_contents import LARGEST_FILES, REPORT, SYNTHETIC
 from privity.common.release.release_folder import overview_of, read_release, verify_release
 from privity.common.release.release_verification import check_release, check_signed_release
@@ -56,12 +56,12 @@ class Statement(Shown):
     @property
     def epsilon(self) -> ExactNumber:
         """What the release cost a person, at most; an exact number, ``float`` gives a rounded one."""
-        return ExactNumber(largest(self.document, "person")[0])
+        return ExactNumber(whole_loss(self.document)[0])
 
     @property
     def delta(self) -> ExactNumber:
         """The same for delta."""
-        return ExactNumber(largest(self.document, "person")[1])
+        return ExactNumber(whole_loss(self.document)[1])
 
     @property
     def sentences(self) -> tuple[str, ...]:

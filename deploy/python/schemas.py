@@ -14,13 +14,15 @@ import pandas as pd
 import pyarrow as pa
 
 from privity.common.data import schema as read
+from privity.common.data.attribute import UNDECLARED
 from privity.common.data.file_look import look_at
 from privity.common.data.frame_values import MISSING, read_column
 from privity.common.data.schema_draft import drafted
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import load
-from privity.common.privacy.budget import Number
+from privity.common.privacy.budget import Number, readable
 from privity.common.storage.safe_files import write_text
+from privity.common.text.first_few import first_few
 from privity.deploy.python import given
 from privity.deploy.python.html import table_in_html
 
@@ -79,6 +81,11 @@ class Field(MutableMapping[str, Any]):
                 field.update(changes)
                 for key in [key for key, value in field.items() if value is None]:
                     del field[key]
+        for discovery in document.get("discoveries", ()):
+            # A field keeps its cost under another name.
+            discovery["attributes"] = [
+                changes.get("name", each) if each == self._name else each for each in discovery["attributes"]
+            ]
         self._schema._set(document)
         self.__dict__["_name"] = changes.get("name", self._name)
 
@@ -120,8 +127,9 @@ class Schema:
     def draft(cls, table: given.Table, name: str = "table") -> Schema:
         """A draft from the table's own rows, for what is publicly known: **not private**, and refused by every fit.
 
-        Review each field, replace what the rows gave by what is publicly known, and then: ``schema.reviewed()``. What
-        stood out, such as a column that was left out because it looks like an identifier, is shown with the draft.
+        Each field is marked as read off the rows. Replace what the rows gave by what is publicly known, or declare it
+        public, field by field: ``schema.reviewed("age", "sex")``. What stood out, such as a column that was left out
+        because it looks like an identifier, is shown with the draft.
 
         Args:
             table: a table in memory, or the path of a CSV file.
@@ -168,10 +176,31 @@ class Schema:
         found = Discover(epsilon, delta=delta, population=population, ledger=ledger).fit(table, schema)
         return found.schema_
 
-    def reviewed(self) -> Schema:
-        """The same, marked as reviewed by a person: releases may be made by it."""
-        kept = {key: value for key, value in self._document.items() if key != "reviewed"}
-        return Schema({**kept, "reviewed": True})
+    def reviewed(self, *names: str, role: str = "data owner") -> Schema:
+        """The same, with what these fields of a draft declare being declared public: releases may be made by it.
+
+        The guarantee of every such release then rests on that, and its statement names the role.
+
+        Args:
+            names: fields; all that were read off the rows and not declared public yet, if none is named.
+            role: who declares it: ``"data owner"`` or ``"organiser"``; never a person's name.
+
+        Raises:
+            KeyError: a name that the schema does not have.
+            ProblemsFound: a role that there is not.
+        """
+        for name in names:
+            self[name]
+        document = copy.deepcopy(self._document)
+        for field in document["fields"]:
+            if field.get("readOffRows") == UNDECLARED and field["name"] in (names or self.names):
+                field["readOffRows"] = role
+        return Schema(document)
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """Fields that were read off the rows, and that nobody has declared public."""
+        return self._parsed.undeclared
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -208,7 +237,9 @@ class Schema:
         kept = [field for field in self._document["fields"] if field["name"] in names]
         given_ = zip(self._document.get("rowConstraints", ()), self._parsed.row_constraints, strict=True)
         rules = [text for text, rule in given_ if set(rule.attributes) <= set(names)]
-        return Schema({**self._document, "fields": kept, **({"rowConstraints": rules} if rules else {})})
+        discoveries = [one.document() for one in read.discoveries_of(self._parsed.discoveries, names)]
+        changed = {"fields": kept, "rowConstraints": rules, "discoveries": discoveries}
+        return Schema({key: value for key, value in {**self._document, **changed}.items() if value != []})
 
     def table_schema(self) -> dict[str, Any]:
         """The document: a Table Schema."""
@@ -242,9 +273,17 @@ class Schema:
         return table_in_html(title, self._rows(), ("attribute", "type", "domain", "missing values"))
 
     def _notes(self) -> list[str]:
-        if self._parsed.reviewed:
-            return []
-        return ["a draft: not private, and not reviewed (schema.reviewed())", *self._findings]
+        found = []
+        if self.undeclared:
+            found.append(
+                f"a draft: not private. Read off the rows, and not declared public: {first_few(self.undeclared)}"
+                " (schema.reviewed())"
+            )
+        for one in self._parsed.discoveries:
+            delta = f" and delta {readable(one.loss.delta)}" if one.loss.delta else ""
+            cost = f"epsilon {readable(one.loss.epsilon)}{delta}"
+            found.append(f"{first_few(one.attributes)}: discovered in {one.population}, at {cost}")
+        return [*found, *self._findings]
 
 
 def open_schema(table: given.Table) -> Schema:

@@ -9,10 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.privacy.guessing import divergence_of_a_person, right_at_most
-from privity.common.privacy.statement import Split, largest
+from privity.common.privacy.statement import Split, largest, of_the_schema, whole_loss
 from privity.common.release.release_contents import Release
 from privity.common.release.report.number_texts import count, counted, loss, rough
 from privity.common.release.report.quality import Quality, Standing
+from privity.common.text.first_few import first_few
 
 NAMED = 3
 """Attributes that a sentence names; more are counted."""
@@ -48,9 +49,10 @@ def what_it_is(release: Release, synthetic_rows: int) -> str:
 def guarantee(privacy: Mapping[str, Any]) -> str:
     """Epsilon and delta of a person, and after them those of a single row if they are others."""
     person, row = largest(privacy, "person"), largest(privacy, "row")
-    told = f"{_of(person)} for a person"
+    told = f"{_of(whole_loss(privacy))} for a person"
+    told += f", of which {part}" if (part := of_the_schema(privacy)) else ""
     if person != row:
-        told += f"; {_of(row)} for a single row"
+        told += f"; {_of(row)} for a single row" + (" by the run alone" if part else "")
     return told + ("; for the split as given" if privacy["split"] == Split.GIVEN else "")
 
 
@@ -65,7 +67,7 @@ def guess(release: Release) -> str:
     ``privity.common.privacy.guessing`` has the bound.
     """
     divergence = divergence_of_a_person(release.privacy, release.run)
-    return _in_hundred(right_at_most(*largest(release.privacy, "person"), divergence))
+    return _in_hundred(right_at_most(*whole_loss(release.privacy), divergence))
 
 
 def guess_by_epsilon(epsilon: Fraction, delta: Fraction) -> str:
@@ -101,7 +103,7 @@ def what_a_guess_is_worth(release: Release) -> str:
 
 def epsilon_and_delta(release: Release) -> list[str]:
     """What the two figures of a person say, and why a run may be charged less than it asked for."""
-    epsilon, delta = largest(release.privacy, "person")
+    epsilon, delta = whole_loss(release.privacy)
     times = f": at most {_rounded_up_times(epsilon)} times" if epsilon <= SAID_TIMES else ""
     found = [
         f"Epsilon {rough(epsilon)} limits how much more likely any outcome becomes with one version of a person's"
@@ -128,7 +130,7 @@ def _rounded_up_times(epsilon: Fraction) -> str:
 def may_it_be_published(release: Release) -> Verdict:
     """What has to be decided before the folder is given to anybody."""
     privacy = release.privacy
-    epsilon, delta = largest(privacy, "person")
+    epsilon, delta = whole_loss(privacy)
     if delta * sum(party["rows"] for party in privacy["parties"]) >= 1:
         return Verdict("Better not.", (), "Delta is too large for the number of rows: the guarantee means little.")
     accept = "its owner accepts" if len(privacy["parties"]) == 1 else "all its owners accept"
@@ -138,14 +140,17 @@ def may_it_be_published(release: Release) -> Verdict:
     )
     if privacy["simulation"]:
         more += " This was a simulation: one machine saw all rows, and nobody was protected from it."
-    return Verdict(
-        "Yes, on two conditions:",
-        (
-            f"{accept} {_of((epsilon, delta))} for a person, on top of other releases about the same people;",
-            f"no person has more than {_places(privacy)}.",
+    conditions = [
+        f"{accept} {_of((epsilon, delta))} for a person, on top of other releases about the same people",
+        f"no person has more than {_places(privacy)}",
+        *(
+            f"what the schema declares of {first_few(each['attributes'])} is public, as the {each['declared_by']}"
+            " declared: it was read off the rows"
+            for each in privacy["schema"]["read_off_rows"]
         ),
-        more,
-    )
+    ]
+    told = (*(f"{each};" for each in conditions[:-1]), f"{conditions[-1]}.")
+    return Verdict(f"Yes, on {count(len(conditions))} conditions:", told, more)
 
 
 def what_not_to_use_it_for(release: Release, quality: Quality) -> list[str]:

@@ -12,7 +12,7 @@ from itertools import islice
 from typing import Any
 
 from privity.common.pages import render
-from privity.common.privacy.statement import largest
+from privity.common.privacy.statement import largest, whole_loss
 from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.release.release_contents import ATTESTATIONS, MEANINGS, SCORES, Release
 from privity.common.release.report import TEMPLATES, number_texts, plain_words, quality
@@ -211,7 +211,7 @@ def measured(whole: Overview) -> dict[str, Any]:
 def guarantee(whole: Overview) -> dict[str, Any]:
     """Five sentences, what is not protected, and the table for experts."""
     release, privacy = whole.release, whole.release.privacy
-    epsilon, delta = largest(privacy, "person")
+    epsilon, delta = whole_loss(privacy)
     return {
         "sentences": plain_words.five_sentences(release),
         "in_plain_words": plain_words.epsilon_and_delta(release),

@@ -122,7 +122,7 @@ async def discover(session: Session, phase: str, share: Share, others: Sequence[
         for place, table in zip(places, await again.measure(phase, [(p,) for p in places], cost), strict=True):
             closer[place] = looked_closer(closer[place], table)
         left = left - cost
-    session.record.domains = found = with_domains(schema, closer)
+    found = session.discovered(with_domains(schema, closer))
     marginals = {place: _marginal(found.attributes[place], grid) for place, grid in grids.items()}
     return Discovered(found, marginals, tables[len(on_grids) :], left)
 
@@ -179,23 +179,17 @@ def check_noise(session: Session, share: Share, others: int = 0, asked: Fraction
         raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint=hint)
 
 
-def with_domains(schema: Schema, grids: Mapping[int, Grid]) -> Schema:
-    """The schema with the domains that the grids tell."""
-    attributes = list(schema.attributes)
-    for place, grid in grids.items():
-        attributes[place] = _binned(attributes[place], grid)
-    return replace(schema, attributes=tuple(attributes))
+def with_domains(schema: Schema, grids: Mapping[int, Grid]) -> list[Attribute]:
+    """The open numbers with the domains that the grids tell."""
+    return [_binned(schema.attributes[place], grid) for place, grid in grids.items()]
 
 
-def with_categories(schema: Schema, found: Mapping[str, Sequence[str]]) -> Schema:
-    """The schema with these categories of texts, besides the one for all others."""
-    attributes = [
+def with_categories(schema: Schema, found: Mapping[str, Sequence[str]]) -> list[Attribute]:
+    """The open texts with these categories, besides the one for all others."""
+    return [
         replace(attribute, discover=False, categories=_categories(attribute, found[attribute.name]))
-        if attribute.name in found
-        else attribute
-        for attribute in schema.attributes
+        for attribute in open_texts(schema)
     ]
-    return replace(schema, attributes=tuple(attributes))
 
 
 def _categories(attribute: Attribute, found: Sequence[str]) -> tuple[Value, ...]:
