@@ -24,6 +24,7 @@ from privity.common.protocol.round import Scores, Tables
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithms import ALGORITHMS, budget_of
+from privity.common.text.first_few import first_few
 from privity.common.text.visible import cut
 from privity.party.approvals import Filed
 from privity.party.config import PartyConfig
@@ -163,6 +164,12 @@ def _asked(spec: RunSpec, schema: Schema) -> Iterator[str]:
     yield f"It is about {len(names)} attributes: {', '.join(names)}."
     if found := [attribute.name for attribute in schema.over(spec.attributes).attributes if attribute.discover]:
         yield f"Domains that it discovers: those of {', '.join(found)}."
+    for discovery in schema.over(spec.attributes).discoveries:
+        loss = f"epsilon {readable(discovery.loss.epsilon)} and delta {readable(discovery.loss.delta)}"
+        yield (
+            f"The domains of {first_few(discovery.attributes)} were discovered in {discovery.population}, at {loss}:"
+            " whoever sees the release has seen both. Your ledger was charged then, and is not charged for it again."
+        )
 
 
 def _in_short(spec: RunSpec, asked_for: list[Leaving]) -> Iterator[str]:

@@ -95,6 +95,9 @@ def check_schema(schema: Schema, manifest: Manifest) -> None:
         named = f"the manifest (serial {manifest.serial}) names another one, with SHA-256 {manifest.schema_digest}"
         hint = "Get that one from the organiser, and accept it: privity party accept --schema FILE."
         raise OtherSchemaError(manifest, named, hint)
+    if manifest.discoveries != schema.signed_discoveries:
+        named = f"the manifest (serial {manifest.serial}) names other discoveries than the schema"
+        raise OtherSchemaError(manifest, named, "Have the organiser seal anew: privity consortium seal.")
 
 
 class PartyEngine:

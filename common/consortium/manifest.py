@@ -45,6 +45,7 @@ class Manifest:
         minimum_parties, minimum_tolerate: no run over fewer parties, or that withstands fewer of them.
         parties_per_person: most parties at which one person has rows.
         paused: parties that new runs leave out; runs that have begun go on with them.
+        discoveries: digests of the signed releases in which domains of the schema were discovered.
     """
 
     consortium: str
@@ -59,6 +60,7 @@ class Manifest:
     parties_per_person: int = 1
     split: Split | None = None
     paused: tuple[str, ...] = ()
+    discoveries: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -75,6 +77,7 @@ class Manifest:
             "parties_per_person": self.parties_per_person,
             **({} if self.split is None else {"split": self.split.value}),
             **({"paused": list(self.paused)} if self.paused else {}),
+            **({"discoveries": list(self.discoveries)} if self.discoveries else {}),
         }
 
     def members_of_run(self, asked: Sequence[str] | None) -> tuple[str, ...]:
@@ -266,4 +269,5 @@ def manifest_from(content: dict[str, Any]) -> Manifest:
         parties_per_person=content["parties_per_person"],
         split=Split(content["split"]) if "split" in content else None,
         paused=tuple(content.get("paused", ())),
+        discoveries=tuple(content.get("discoveries", ())),
     )

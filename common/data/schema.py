@@ -114,6 +114,11 @@ class Schema:
         )
 
     @property
+    def signed_discoveries(self) -> tuple[str, ...]:
+        """Digests of the releases that its discoveries were taken from."""
+        return tuple(dict.fromkeys(one.release for one in self.discoveries if one.release is not None))
+
+    @property
     def undeclared(self) -> tuple[str, ...]:
         """Attributes whose values were read off rows, and that nobody has declared public yet."""
         return tuple(a.name for a in self.attributes if a.read_off_rows == UNDECLARED)

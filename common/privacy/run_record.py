@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from privity.common.data.noisy_tables import NoisyTable
-from privity.common.data.schema import Schema
 from privity.common.privacy.accountant import Accountant
 from privity.common.privacy.discovery import Discovery
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PrivacyLoss, PureDP
@@ -53,15 +52,13 @@ class RunRecord:
     Attributes:
         inference: how the tables were made one distribution; an algorithm that has a choice says so.
         budget: the run's.
-        domains: the schema with the domains that the run discovered, if it did.
-        discovery: what these had cost when they were there; it is part of what the run costs.
+        discovery: the domains that the run discovered, if it did; what they cost is part of what the run costs.
     """
 
     revealed: list[tuple[str, Sequence[NoisyTable]]] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
     inference: Inference | None = None
     budget: RunBudget | None = None
-    domains: Schema | None = None
     discovery: Discovery | None = None
 
     def add_tables(self, phase: str, tables: Sequence[NoisyTable]) -> None:

@@ -232,9 +232,11 @@ def headline(statement: Mapping[str, Any]) -> str:
     """The loss of a person in one line, and after it that of a row if it is another."""
     person, row, whole = largest(statement, "person"), largest(statement, "row"), whole_loss(statement)
     told = f"Privacy loss of a person: epsilon {rounded_up(whole[0])}, delta {rounded_up(whole[1])}."
-    told += f" Of that, {part}." if (part := of_the_schema(statement)) else ""
+    part = of_the_schema(statement)
+    told += f" Of that, {part}." if part else ""
     if person != row:
-        told += f" Of a single row, by the run alone: epsilon {rounded_up(row[0])}, delta {rounded_up(row[1])}."
+        alone = ", by the run alone" if part else ""
+        told += f" Of a single row{alone}: epsilon {rounded_up(row[0])}, delta {rounded_up(row[1])}."
     if statement["split"] == Split.GIVEN:
         told += " For the split as given: the split depends on the rows and is not protected."
     return told

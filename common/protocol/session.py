@@ -201,8 +201,7 @@ class Session:
         loss = ApproxDP(max(one.epsilon for one in losses), max(one.delta for one in losses), RELATION)
         by = Discovery(tuple(attribute.name for attribute in found), self.run, backend.population, loss)
         self.record.discovery = by
-        self.record.domains = self.schema.discovered(found, by)
-        return self.record.domains
+        return self.schema.discovered(found, by)
 
     def running_sums(
         self, phase: str, tables: Sequence[Marginal], share: Share, weights: Sequence[Fraction]

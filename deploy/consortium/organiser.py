@@ -281,6 +281,7 @@ class Organiser:
             minimum_tolerate=agreement.minimum_tolerate,
             parties_per_person=agreement.parties_per_person,
             paused=agreement.paused,
+            discoveries=schema.signed_discoveries,
         )
         check_members(manifest.to_dict(), str(self.joins))
         write_whole(self.manifest_file, json.dumps(sign_manifest(manifest, organiser), indent=2) + "\n")

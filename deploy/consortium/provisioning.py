@@ -95,6 +95,7 @@ def provision(
         curator_member=None,
         simulation=True,
         split=split,
+        discoveries=schema.signed_discoveries,
         certificates={holder: pair[0].decode() for holder, pair in ({f"curator/{CURATOR}": server} | callers).items()},
     )
     signed = json.dumps(sign_manifest(manifest, organiser), indent=2)

@@ -90,8 +90,7 @@ class Discover(Synthesizer):
                 reason, hint = "the categories of all texts are declared", "Leave it out to discover numbers."
                 raise PrivityError(Catalogue.BAD_OPTION, option="categories-only", reason=reason, hint=hint)
             super().fit(table, declared, person=person, order=order)
-            assert self.record_.domains is not None
-            self._found = self.record_.domains, self.fitted.charged, self.fitted.spent
+            self._found = self.fitted.model.schema, self.fitted.charged, self.fitted.spent
             return self
         texts, coded = texts or _texts(table, declared), coded_by(table, person, order)
         names, run, run_of_rest = [attribute.name for attribute in open_texts(declared)], new_run(), new_run()

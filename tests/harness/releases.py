@@ -57,6 +57,7 @@ def release_of(
             protection="Paillier with a 3072-bit modulus" if together else None,
             record=record,
             split=Split.POSITION if together else Split.NONE,
+            schema=schema.stated,
         ),
         run={
             "format_version": FORMAT_VERSION,

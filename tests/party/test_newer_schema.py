@@ -218,9 +218,10 @@ def test_a_curator_takes_a_manifest_with_its_schema_only(place: Place) -> None:
 
 
 def test_a_draft_is_neither_sealed_nor_accepted(place: Place) -> None:
-    (place.folder / "draft.json").write_text(json.dumps({**NEWER, "reviewed": False}))
+    drafted = {**NEWER, "fields": [{**field, "readOffRows": "undeclared"} for field in NEWER["fields"]]}
+    (place.folder / "draft.json").write_text(json.dumps(drafted))
     for takes in (place.seal, place.accept):
-        with pytest.raises(PrivityError, match="nobody has reviewed"):
+        with pytest.raises(PrivityError, match="read off the rows"):
             takes("draft")
     assert json.loads(place.sealed)["manifest"]["serial"] == 1
 

@@ -150,7 +150,7 @@ def may_it_be_published(release: Release) -> Verdict:
         ),
     ]
     told = (*(f"{each};" for each in conditions[:-1]), f"{conditions[-1]}.")
-    return Verdict(f"Yes, on {count(len(conditions))} conditions:", told, more)
+    return Verdict(f"Yes, on {'two' if len(conditions) == 2 else count(len(conditions))} conditions:", told, more)
 
 
 def what_not_to_use_it_for(release: Release, quality: Quality) -> list[str]:

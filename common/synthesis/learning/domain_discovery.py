@@ -122,7 +122,7 @@ async def discover(session: Session, phase: str, share: Share, others: Sequence[
         for place, table in zip(places, await again.measure(phase, [(p,) for p in places], cost), strict=True):
             closer[place] = looked_closer(closer[place], table)
         left = left - cost
-    found = session.discovered(with_domains(schema, closer))
+    found = session.discovered(with_domains(schema, closer)) if closer else schema
     marginals = {place: _marginal(found.attributes[place], grid) for place, grid in grids.items()}
     return Discovered(found, marginals, tables[len(on_grids) :], left)
 

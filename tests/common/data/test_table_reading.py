@@ -286,14 +286,12 @@ def test_draft_is_a_schema_that_takes_its_file(tmp_path):
     draft = drafted(look_at(tmp_path / "people.csv.gz"))
     schema = parse_schema(draft, "draft")
     assert schema.name == "people"
-    assert "Drafted from the rows: not private" in draft["description"]
-    assert "Review" in draft["description"]
-    assert schema.table_schema()["description"] == draft["description"]
     assert [attribute.type for attribute in schema.attributes] == ["integer", "number", "integer", "string", "boolean"]
-    assert draft["fields"][0] == {"name": "age", "type": "integer", "domain": "discover"}
-    assert draft["fields"][1] == {"name": "height", "type": "number", "domain": "discover", "decimals": 3}
+    mark = {"readOffRows": "undeclared"}
+    assert draft["fields"][0] == {"name": "age", "type": "integer", "domain": "discover", **mark}
+    assert draft["fields"][1] == {"name": "height", "type": "number", "domain": "discover", "decimals": 3, **mark}
     assert schema.domain[2:] == (5, 3, 2)
-    assert not schema.reviewed
+    assert schema.undeclared == schema.names
     assert read_table(tmp_path / "people.csv.gz", schema).rows == 500
     assert "leak" in LEAK_WARNING
 
@@ -315,7 +313,7 @@ def test_draft_is_a_schema_that_takes_its_file(tmp_path):
 def test_what_is_drafted_of_a_column_is_a_schema(tmp_path, texts, expected):
     write_csv(pd.DataFrame({"x": texts, "y": [str(place % 2) for place in range(len(texts))]}), tmp_path / "t.csv")
     draft = drafted(look_at(tmp_path / "t.csv"))
-    assert draft["fields"][0] == {"name": "x", **expected}
+    assert draft["fields"][0] == {"name": "x", **expected, "readOffRows": "undeclared"}
     assert read_table(tmp_path / "t.csv", parse_schema(draft, "draft")).rows == len(texts)
 
 

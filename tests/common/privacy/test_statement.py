@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from privity.common.formats import require
+from privity.common.privacy.discovery import Discovery
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
 from privity.common.privacy.run_budget import RhoBudget
@@ -19,11 +20,19 @@ from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.privacy.statement import SENTENCES, Split, headline, privacy_statement, rounded_up
 from privity.common.release.release_folder import read_release, report_of
 from privity.common.release.release_verification import check_release
+from privity.common.release.statement_consistency import misfits
 
 FORMER = Path(__file__).parent / "former_release"
 ONE = Fraction(1)
 DELTA = Fraction(1, 2**30)
 PURE, APPROXIMATE = PureDP(ONE, RELATION), ApproxDP(ONE, DELTA, RELATION)
+FOUND = Discovery(("ward",), "local-1", "patients", ApproxDP(Fraction(2), Fraction(1, 10**7), RELATION))
+STATED = {"absent_rows": False, "discoveries": [], "read_off_rows": []}
+UNDER_A_DISCOVERED_SCHEMA = {
+    "absent_rows": False,
+    "discoveries": [FOUND.document()],
+    "read_off_rows": [{"attributes": ["age"], "declared_by": "data owner"}],
+}
 PLACEHOLDER = re.compile(r"\\\{\w+\\\}")
 
 
@@ -41,6 +50,7 @@ def statement_of(**changes):
         "tolerate": 1,
         "protection": "Paillier",
         "record": record_of(Cost("p", "m", PURE, ("a", "b", "c"))),
+        "schema": STATED,
     }
     statement = privacy_statement(**given | changes)
     require(statement, "privacy", "privacy.json")
@@ -122,14 +132,51 @@ def all_statements():
     losses = (PURE, APPROXIMATE, ApproxDP(ONE, Fraction(1, 100), RELATION), ZCDP(Fraction(1, 100), RELATION))
     costs = [Cost("p", "m", loss, ("a", "b", "c")) for loss in losses]
     costs.append(Cost("p", OWN_MODEL, PURE, ("a", "b", "c")))
-    people = ({}, {"rows_per_person": {"a": 3}}, {"rows_per_person": {"a": 3}, "absent_rows": True})
+    people = (
+        {},
+        {"rows_per_person": {"a": 3}},
+        {"rows_per_person": {"a": 3}, "schema": {**STATED, "absent_rows": True}},
+    )
     protections = ({}, {"protection": None, "tolerate": 0}, {"curator_member": "a"}, {"left_out": ["d"]})
     for cost, several, protection, split in itertools.product(costs, people, protections, Split):
         yield statement_of(record=record_of(cost), split=split, **several, **protection)
+    yield statement_of(schema=UNDER_A_DISCOVERED_SCHEMA)
+
+
+def test_what_the_schema_cost_is_in_every_figure_of_what_a_reader_learns() -> None:
+    statement = statement_of(schema=UNDER_A_DISCOVERED_SCHEMA)
+    assert {(observer["epsilon"], observer["delta"]) for observer in statement["observers"]} == {("3", "1/10000000")}
+    assert {party["epsilon_per_person"] for party in statement["parties"]} == {"1"}, "by the run alone"
+    assert "approximate differential privacy with epsilon = 3 and delta = 1e-07" in statement["in_words"][0]
+    assert statement["in_words"][1] == (
+        "Of these figures, epsilon = 2 and delta = 1e-07 are for the schema: discovered in patients. They are counted"
+        " once, however many releases by this schema somebody sees; the run itself cost epsilon = 1 and delta = 0."
+    )
+    assert statement["in_words"][-1].startswith("What the schema declares of age was read off the rows, and the data")
+    assert headline(statement) == (
+        "Privacy loss of a person: epsilon 3, delta 1e-07. Of that, epsilon 2 and delta 1e-07 for the schema,"
+        " discovered in patients."
+    )
+    several = statement_of(schema=UNDER_A_DISCOVERED_SCHEMA, rows_per_person={"a": 3})
+    assert headline(several) == (
+        "Privacy loss of a person: epsilon 5, delta 1e-07. Of that, epsilon 2 and delta 1e-07 for the schema,"
+        " discovered in patients. Of a single row, by the run alone: epsilon 1, delta 0."
+    )
+
+
+def test_a_statement_that_leaves_out_what_the_schema_cost_does_not_fit_itself() -> None:
+    run = {"epsilon": "1", "delta": "0", "tolerate": 1, "bytes": {}}
+    statement = statement_of(schema=UNDER_A_DISCOVERED_SCHEMA)
+    assert list(misfits(statement, run)) == []
+    for observer in statement["observers"]:
+        observer |= {"epsilon": "1", "delta": "0"}
+    assert [field for field, _ in misfits(statement, run)] == [
+        f"observers[{place}]" for place in range(len(statement["observers"]))
+    ]
 
 
 def test_a_statement_has_listed_sentences_only_and_each_is_used() -> None:
-    patterns = {name: re.compile(PLACEHOLDER.sub("[^ ]+", re.escape(text))) for name, text in SENTENCES.items()}
+    patterns = {name: re.compile(PLACEHOLDER.sub(".+", re.escape(text))) for name, text in SENTENCES.items()}
     seen = set()
     for statement in all_statements():
         for sentence in statement["in_words"]:

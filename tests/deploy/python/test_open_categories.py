@@ -209,6 +209,6 @@ def test_a_draft_among_joined_schemas_makes_a_draft():
     closed = {"name": "city", "type": "string", "categories": ["a", "b"], "outOfDomain": "other", "other": "b"}
     reviewed, draft = (
         parse_schema({"fields": [closed]}, "s"),
-        parse_schema({"reviewed": False, "fields": [closed]}, "s"),
+        parse_schema({"fields": [{**closed, "readOffRows": "undeclared"}]}, "s"),
     )
-    assert not join_schemas({"a": reviewed, "b": draft}).reviewed
+    assert join_schemas({"a": reviewed, "b": draft}).undeclared == ("city",)

@@ -27,6 +27,7 @@ SCHEMA = {
         {"name": "ward", "type": "string", "categories": ["north", "south"]},
     ]
 }
+DRAFT = {"fields": [{**field, "readOffRows": "undeclared"} for field in SCHEMA["fields"]]}
 DELTA = "0.000000001"
 
 
@@ -96,7 +97,7 @@ def test_what_cannot_be_is_refused_before_anything_is_spent():
         (OneWay("4", population="patients"), coded, SCHEMA, "the rows are coded"),
         (OneWay("4", population="patients"), InMemory(coded), SCHEMA, "the rows are coded"),
         (OneWay("0.001", population="patients"), table, SCHEMA, "below the noise"),
-        (OneWay("4", population="patients"), table, {**SCHEMA, "reviewed": False}, "nobody has reviewed"),
+        (OneWay("4", population="patients"), table, DRAFT, "read off the rows"),
         (Discover("4", population="patients"), table[["ward"]], {"fields": SCHEMA["fields"][2:]}, "no number open"),
         (
             GaussianCopula("4", delta=DELTA, composition="advanced", population="patients"),

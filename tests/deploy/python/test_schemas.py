@@ -96,9 +96,10 @@ def test_a_draft_is_refused_until_it_is_reviewed(tmp_path):
     assert draft["well"].type == "boolean"
     with pytest.raises(PrivityError, match=r"schema\.reviewed\(\)"):
         OneWay(1, population="people").fit(rows(), draft)
-    assert "not reviewed" in repr(draft)
+    assert "not declared public: pay, ward, well" in repr(draft)
+    assert draft.reviewed("pay").undeclared == ("ward", "well")
     reviewed = draft.reviewed()
-    assert "not reviewed" not in repr(reviewed)
+    assert "declared public" not in repr(reviewed)
     assert OneWay(1, population="people").fit(rows(), reviewed).schema_["pay"].domain is None
     rows().to_csv(tmp_path / "t.csv", index=False)
     assert Schema.draft(tmp_path / "t.csv").names == draft.names

@@ -91,8 +91,12 @@ def test_rows_that_do_not_fit_are_named() -> None:
             simulate(wrong, SCHEMA, **QUICK)
     with pytest.raises(ProblemsFound, match="there is no such setting"):
         simulate(table, SCHEMA, **QUICK, algorithm="one-way", theta=3)
-    with pytest.raises(PrivityError, match="draft that nobody has reviewed"):
-        simulate(table, Schema({**SCHEMA, "reviewed": False}), **QUICK)
+    with pytest.raises(PrivityError, match="read off the rows"):
+        simulate(
+            table,
+            Schema({**SCHEMA, "fields": [{**each, "readOffRows": "undeclared"} for each in SCHEMA["fields"]]}),
+            **QUICK,
+        )
 
 
 def test_parties_get_the_values_of_a_frame_and_their_codes(tmp_path: Path) -> None:

@@ -332,6 +332,7 @@ def test_epsilon_is_rounded_up_for_people_and_exact_for_experts(tmp_path):
     release.run["epsilon"] = "1"
     (party,) = release.privacy["parties"]
     party["epsilon_per_person"] = party["epsilon_per_row"] = "999995/1000000"
+    release.privacy["observers"][0]["epsilon"] = "999995/1000000"
     text = Page(report_page(overview(release, synthetic.table))).text
     assert "its owner accepts epsilon 1 for a person" in text
     assert "The run was allowed epsilon 1 for a single row, and 0.999995 was charged" in text

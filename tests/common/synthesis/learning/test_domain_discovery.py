@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 
@@ -128,7 +129,7 @@ def under_noise(values, sd: float, runs: int, attributes: int = 1) -> list[Attri
             for level, counts in zip(schema.derived.levels(0), noisy, strict=True)
         ]
         grid = grid_of(schema.attributes[0], tables[::-1], attributes)
-        found += with_domains(schema, {0: grid}).attributes
+        found += with_domains(schema, {0: grid})
     return found
 
 
@@ -207,7 +208,7 @@ def test_whatever_the_rows_hold_a_schema_follows(values, times):
     table = coded(schema, values * 20)
     session = InProcessBackend([table], budget).session()
     tables = complete(session.measure("domains", grid_tables(schema), budget.whole))
-    found = with_domains(schema, grids_of(schema, tables))
+    found = replace(schema, attributes=tuple(with_domains(schema, grids_of(schema, tables))))
     again = parse_schema(found.table_schema(), "s")
     assert again == found
     assert undiscovered(again) == []
