@@ -99,6 +99,25 @@ def calls(tree: ast.AST) -> list[ast.Call]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
 
 
+def test_an_open_domain_is_closed_by_what_states_its_cost_alone():
+    """``Schema.discovered`` takes the cost; a stand-in of a plan has domains that come from no row."""
+    files = [*SOURCES, *(ROOT / "deploy").rglob("*.py")]
+    closing = {
+        (path.relative_to(ROOT).as_posix(), function.name)
+        for path in files
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for call in ast.walk(function)
+        if isinstance(call, ast.keyword) and call.arg == "discover" and ast.unparse(call.value) == "False"
+    }
+    learning = "common/synthesis/learning/domain_discovery.py"
+    assert closing == {(learning, name) for name in ("with_categories", "_binned", "stand_in")}
+    for path in files:
+        text = path.read_text(encoding="utf-8")
+        for found in re.finditer(r"(?<!def )\bwith_(?:categories|domains)\(", text):
+            assert text[: found.start()].rstrip().endswith(".discovered("), "nothing but this takes what was found"
+
+
 def test_parties_and_the_engine_do_not_print() -> None:
     for path in SOURCES:
         tree = ast.parse(path.read_text(encoding="utf-8"))

@@ -72,7 +72,7 @@ def understated(figure: str, value: str = HALF, *, also_words: bool = True) -> C
         for phase in privacy["phases"]:
             phase[f"{word}_per_row"] = value
         if also_words:
-            privacy["in_words"] = in_words(privacy, True, absent_rows=False)
+            privacy["in_words"] = in_words(privacy, True)
 
     return change
 
@@ -87,6 +87,10 @@ def of_statement(**changes: Any) -> Change:
 
 def of_own_entry(**changes: Any) -> Change:
     return lambda _, privacy: privacy["parties"][0].update(changes)
+
+
+FOUND = {"attributes": ["x0"], "run": "r", "population": "p", "epsilon": "1", "delta": "0"}
+DECLARED = {"attributes": ["x0"], "declared_by": "organiser"}
 
 
 @pytest.mark.parametrize(
@@ -108,6 +112,9 @@ def of_own_entry(**changes: Any) -> Change:
         (of_statement(curator_member="party-1"), "states another curator_member"),
         (of_statement(parties_per_person=2), "states another parties_per_person"),
         (of_statement(in_words=["Nobody loses anything."]), "the sentences in privacy.json"),
+        (lambda _, privacy: privacy["schema"].update(absent_rows=True), "states another schema"),
+        (lambda _, privacy: privacy["schema"]["discoveries"].append(FOUND), "states another schema"),
+        (lambda _, privacy: privacy["schema"]["read_off_rows"].append(DECLARED), "states another schema"),
         (of_run(run="run-2"), "run.json states another run"),
         (of_run(plan_digest="0" * 64), "states another plan_digest"),
         (of_run(epsilon="2"), "states another epsilon"),

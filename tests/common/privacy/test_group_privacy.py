@@ -216,7 +216,7 @@ def test_the_statement_and_the_ledger_agree_and_delta_is_told_for_a_person():
     record.add_cost(Cost("draws", "n", pure, ("owner",)))
     statement = privacy_statement(
         run="r", parties={"owner": 30}, tolerate=0, protection=None, record=record,
-        rows_per_person={"owner": 3}, absent_rows=True,
+        rows_per_person={"owner": 3}, schema={"absent_rows": True, "discoveries": [], "read_off_rows": []},
     )  # fmt: skip
     allowance = Allowance(budget=RhoBudget(ONE, DELTA))
     ledger = declared(rows=3)
