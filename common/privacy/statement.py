@@ -11,7 +11,7 @@ from typing import Any
 from privity.common.privacy.privacy_loss import ApproxDP, PureDP
 from privity.common.privacy.run_record import OWN_MODEL, RunRecord
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 1
 
 SIMULATION = "simulation: one machine saw all rows"
 
