@@ -78,7 +78,7 @@ class Attestations:
         stored, under = (self._journal.content(f"{run}/{word}") for word in ("plan", "manifest"))
         if stored is None or under is None:
             raise step_refused(step.key, "the run has not begun")
-        plan, manifest = RunPlan.from_dict(parse(stored)["plan"]), manifest_of_run(under, run)
+        plan, manifest = RunPlan.from_dict(parse(stored)["plan"]), manifest_of_run(under)
         try:
             documents = {name: _read(data, name) for name, data in ((RUN, step.run_document), (PRIVACY, step.privacy))}
         except PrivityError:
