@@ -188,12 +188,6 @@ class Catalogue(Enum):
         "of {total} rows drawn from the model {found} meet all conditions: {asked}",
         "Ask for fewer rows or for fewer conditions, or correct the rules. Nothing was lost: the model is as it was.",
     )
-    FORMAT_VERSION = ErrorKind(
-        "format-version",
-        "INVALID_ARGUMENT",
-        "{file}: format_version {found} is not {expected}",
-        "{hint}",
-    )
     TAMPERED = ErrorKind(
         "tampered",
         "DATA_LOSS",

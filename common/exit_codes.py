@@ -27,7 +27,6 @@ class Exit(IntEnum):
 OF_KIND = {
     Catalogue.FILE_MISSING: Exit.INPUT,
     Catalogue.FILE_UNREADABLE: Exit.INPUT,
-    Catalogue.FORMAT_VERSION: Exit.INPUT,
     Catalogue.BAD_INPUT: Exit.INPUT,
     Catalogue.BAD_OPTION: Exit.INPUT,
     Catalogue.DOMAIN_TOO_LARGE: Exit.INPUT,

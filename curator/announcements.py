@@ -136,10 +136,7 @@ class Announcements:
     def _members(self, run: str) -> tuple[str, ...]:
         """The parties of a run that has begun to ask them."""
         kept = self._journal.recall(f"{run}/manifest", "manifest")
-        if kept is not None:
-            with contextlib.suppress(PrivityError):  # of an earlier version: its parties let go of it by themselves
-                return manifest_of_run(kept, run).members_of_run(self._asked(run))
-        return ()
+        return () if kept is None else manifest_of_run(kept).members_of_run(self._asked(run))
 
 
 def _was_told(task: asyncio.Task[None]) -> bool:

@@ -61,13 +61,13 @@ def join(folder: Path, invite: Invite, listen: str) -> tuple[Path, dict[str, Any
     return answer
 
 
-def renew(config: CuratorConfig, invite: Path | None = None) -> tuple[Path, dict[str, Any]]:
+def renew(config: CuratorConfig) -> tuple[Path, dict[str, Any]]:
     """Make a new TLS key and the request for its certificate: the answer to send, and its content.
 
     Raises:
         PrivityError: another one waits for being sealed already.
     """
-    return member_folder.renew(Next(config.key), "curator", CURATOR, invite=invite)
+    return member_folder.renew(Next(config.key), "curator", CURATOR)
 
 
 def accept(config: CuratorConfig, file: Path, schema: Path | None = None) -> tuple[int, bool]:

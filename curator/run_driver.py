@@ -73,7 +73,7 @@ class RunDriver:
     """Drives one run; ``release`` is the folder that it writes at the end.
 
     Args:
-        submitter: the operator whose run it is, whom the parties' owners are told; empty if that was not kept.
+        submitter: the operator whose run it is, whom the parties' owners are told.
         sealed: the manifest as the organiser signed it.
         sign: signs the release of a run that is written: (run, the signed manifest under which it began).
         waiting: names of the parties at which a run waits for a person now.
@@ -135,7 +135,7 @@ class RunDriver:
         kept = self._remember("manifest", newest)
         if kept == newest and self._sealed:
             self._remember("sealed", self._sealed)
-        self._manifest = manifest_of_run(kept, self.run)
+        self._manifest = manifest_of_run(kept)
         self._request.check(self._manifest, self._joint)
         spec = self._request.spec(self.run, self._manifest)
         secret = await self._paillier_key()

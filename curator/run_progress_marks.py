@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 from privity.common.storage.journal import Journal
 from privity.common.text.utc_times import utc
@@ -33,7 +33,7 @@ class End:
     @classmethod
     def read(cls, stored: bytes) -> End:
         document = json.loads(stored)
-        return cls(**document | {"refusals": tuple(Refused(**one) for one in document.get("refusals", ()))})
+        return cls(**document | {"refusals": tuple(Refused(**one) for one in document["refusals"])})
 
     def bytes(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -51,9 +51,7 @@ class Marks:
 
     def end(self, run: str) -> End | None:
         """Its end for good."""
-        found = self._read(f"#ended/{run}", "ended")
-        # Earlier versions called a run that was discarded a stopped one.
-        return replace(found, state=DISCARDED) if found is not None and found.state == STOPPED else found
+        return self._read(f"#ended/{run}", "ended")
 
     def stop(self, run: str) -> End | None:
         """Why it was stopped, until it is resumed."""

@@ -146,7 +146,7 @@ class Runs:
 
         Args:
             name: what the run is to be called; a name of its own if it is empty.
-            operator: whose run it is; anybody's if that is empty.
+            operator: whose run it is.
         """
         manifest = self._manifests.current()
         parse_request(request).check(manifest, self._schemas.of(manifest))
@@ -155,7 +155,7 @@ class Runs:
         stored = self._journal.recall(key, "request")
         if stored is not None:
             known = Submission.read(stored)
-            reason = "" if canonical_request(known.request.encode()) == asked else "it stands for another request"
+            reason = "" if known.request == asked else "it stands for another request"
             if not self._may(operator, known.by):
                 reason = f"it stands for a run of the operator {known.by}"
             if reason and name == token:
@@ -181,8 +181,8 @@ class Runs:
             raise PrivityError(Catalogue.RUN_OF_ANOTHER, run=name, submitter=submitter)
 
     def _may(self, operator: str, submitter: str) -> bool:
-        """A run is its submitter's; anybody's if that is not known, or is no operator by the manifest of now."""
-        return submitter in ("", operator) or self._manifests.current().certificate_of("operator", submitter) is None
+        """A run is its submitter's; anybody's if that is no operator by the manifest of now."""
+        return submitter == operator or self._manifests.current().certificate_of("operator", submitter) is None
 
     def get(self, name: str) -> Run:
         try:

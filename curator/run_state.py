@@ -20,7 +20,7 @@ class Run:
     """One run as the operator sees it.
 
     Attributes:
-        submitted, submitter: when, in UTC, and by which operator; empty if that was not kept.
+        submitted, submitter: when, in UTC, and by which operator.
         since: when it came into this state, in UTC.
         last_error: the last thing that went wrong and was tried again.
         refusals: what each party said that refused it.

@@ -94,7 +94,7 @@ class SignedReleases:
         if (folder / ATTESTATIONS).exists():
             return
         if sealed is None:
-            _log.warning("a release is not signed: its run began under an earlier version", extra={"run": run})
+            _log.warning("a release is not signed: no signed manifest was kept when its run began", extra={"run": run})
             return
         try:
             found = self._signed(folder, sealed)

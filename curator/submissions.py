@@ -23,15 +23,15 @@ class Submission:
     """One run as it was asked for.
 
     Attributes:
-        request: JSON in the form of ``canonical_request``; as it came, if an earlier version kept it.
+        request: JSON in the form of ``canonical_request``.
         at: when, in UTC; for people to read.
-        by: the operator who submitted it; empty if it was submitted before that was kept.
+        by: the operator who submitted it.
     """
 
     run: str
     request: str
     at: str
-    by: str = ""
+    by: str
 
     @classmethod
     def read(cls, stored: bytes) -> Submission:

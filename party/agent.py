@@ -50,12 +50,11 @@ RETRY_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 # Codes that another try will not change: this party is not known, or speaks another protocol.
 FATAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNIMPLEMENTED)
 NOT_TAKEN = (
-    grpc.StatusCode.UNIMPLEMENTED,
     grpc.StatusCode.INVALID_ARGUMENT,
     grpc.StatusCode.RESOURCE_EXHAUSTED,
     grpc.StatusCode.DATA_LOSS,
 )
-"""What a curator says of published limits: it is of an earlier version, or goes by another manifest than the party."""
+"""What a curator says of published limits if it goes by another manifest than the party."""
 
 _log = logging.getLogger("privity.party")
 
@@ -90,8 +89,6 @@ class Agent:
         self._other_schema: OtherSchemaError | None = None
         if self._engine is not None:
             node.forget_keys(self._engine)
-        elif node.config.manifest.exists() and not node.manifests.exists():
-            _log.warning("the manifest here is of an earlier version: waiting for a newly sealed one")
 
     def _first_engine(self) -> PartyEngine | None:
         """The engine under the manifest that is here; None if the curator's newest one is waited for."""

@@ -65,7 +65,7 @@ class Filed:
     Attributes:
         submitter: the operator who asks for it, by the curator's word; empty if it did not say.
         stopped: since when the curator says that it does not go on, in UTC; empty if it does.
-        end: how the run ended, when and why, by the curator; empty if that was not kept.
+        end: how the run ended, when and why, by the curator; empty if it has not.
         rejection: why the owner rejected it, if a reason was given.
         attested: digest of the release that this party attests; unattested: why it refused to.
         approved_at, rejected_at: in UTC; empty if it was not.
@@ -324,8 +324,7 @@ class Approvals:
             raise PrivityError(Catalogue.RUN_UNKNOWN, run=run, hint=hint)
         spec, asked_at, withdrawn, submitter = _read(stored)
         closed = self._journal.content(closed_key(run))
-        # What earlier versions kept of a closed run is empty.
-        end = withdrawn or (parse(closed) if closed else {})
+        end = withdrawn or ({} if closed is None else parse(closed))
         approved = self._journal.digest(f"#approved/{run}") == spec.digest
         rejection = self._said("refused", run)
         return Filed(
@@ -428,7 +427,7 @@ def _read(stored: bytes) -> tuple[RunSpec, str, dict[str, str] | None, str]:
     A list of all runs is asked for again and again, and none of them changes.
     """
     document = parse(stored)
-    return RunSpec.from_dict(document["spec"]), document["at"], document.get("end"), document.get("by", "")
+    return RunSpec.from_dict(document["spec"]), document["at"], document.get("end"), document["by"]
 
 
 def _end(state: str, since: str, why: str) -> dict[str, str]:

@@ -73,7 +73,7 @@ class Attestations:
         if stored is None or under is None:
             raise step_refused(step.key, "the run has not begun")
         kept = parse(stored)
-        plan, manifest = RunPlan.from_dict(kept["plan"]), manifest_of_run(under, run)
+        plan, manifest = RunPlan.from_dict(kept["plan"]), manifest_of_run(under)
         try:
             documents = {name: _read(data, name) for name, data in ((RUN, step.run_document), (PRIVACY, step.privacy))}
         except PrivityError:

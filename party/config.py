@@ -26,7 +26,7 @@ from privity.common.node.proxy import Proxy, proxy_of, proxy_problems
 from privity.common.notices.channels import Channel, channel_problems, channels_of
 from privity.common.notices.outbox import Outbox
 from privity.common.privacy.ledger import Ledger
-from privity.common.privacy.ledger_folder import default_ledger, open_ledger, whose
+from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.privacy.population import Population
 from privity.common.protocol.steps import Pending, Refusal, Step
 from privity.common.storage.journal import Journal
@@ -47,9 +47,6 @@ CODED = "coded"
 """Folder of coded rows in that of the state."""
 
 _log = logging.getLogger("privity.party")
-
-LEDGER_FILE = "ledger.sqlite"
-"""In the state folder: where nodes of earlier versions kept a ledger of their own."""
 
 NODE_FILE = "node-id"
 """In the state folder: what tells this node's charges from those of others in one ledger."""
@@ -173,21 +170,9 @@ def outbox_of(config: PartyConfig, journal: Journal) -> Outbox:
     return Outbox(journal, config.name, config.channels)
 
 
-def ledger_of(config: PartyConfig, policy: Policy) -> Ledger:
-    """The population's ledger, to be charged by this node; one that it kept by itself before is merged into it."""
-    return ledger_named(config, policy.population.name)
-
-
-def ledger_named(config: PartyConfig, name: str) -> Ledger:
-    """The same, by the population's name."""
-    node = node_id(config.state)
-    path = config.ledger or default_ledger(name)
-    ledger = open_ledger(name, path, node)
-    former = config.state / LEDGER_FILE
-    if former.resolve() != path.resolve() and whose(former) == name:
-        _log.info("the ledger of this node alone is merged into the ledger of the population")
-        ledger.merge(former, node)
-    return ledger
+def ledger_of(config: PartyConfig, population: str) -> Ledger:
+    """The ledger of a population, to be charged by this node."""
+    return open_ledger(population, config.ledger, node_id(config.state))
 
 
 class Node:
@@ -213,7 +198,7 @@ class Node:
         self._rows_per_person = policy.population.rows_per_person
         rows = self._open(schema)
         self._journal = journal = Journal(config.state / JOURNAL_FILE)
-        ledger = ledger_of(config, policy)
+        ledger = ledger_of(config, policy.population.name)
         self._releases = ChargedReleases(config.name, rows, journal, ledger, recode=self._opened_anew)
         self.metrics = PartyMetrics(CollectorRegistry(), ledger)
         self.outbox = outbox_of(config, journal)

@@ -121,7 +121,7 @@ def join(folder: Path, invite: Invite, data: str, population: str, approval: App
     return file, content
 
 
-def renew(config: PartyConfig, *, keys: bool, invite: Path | None = None) -> tuple[Path, dict[str, Any]]:
+def renew(config: PartyConfig, *, keys: bool) -> tuple[Path, dict[str, Any]]:
     """Make a new TLS key, and new keys of its own if ``keys``; the answer to have them sealed, and its content.
 
     Raises:
@@ -129,4 +129,4 @@ def renew(config: PartyConfig, *, keys: bool, invite: Path | None = None) -> tup
     """
     waiting = Next(config.key, config.certificate, config.keys)
     identity = Identity.generate() if keys else Identity.load(config.keys)
-    return member_folder.renew(waiting, "party", config.name, identity, keys=keys, invite=invite)
+    return member_folder.renew(waiting, "party", config.name, identity, keys=keys)

@@ -22,8 +22,6 @@ from privity.common.protocol.secure_sum_method import Method
 from privity.common.synthesis.algorithms import ALGORITHMS
 
 FORMAT_VERSION = 1
-DECLARED = ("total_epsilon", "total_delta", "rows_per_person")
-"""What policies of earlier versions said, and the declaration of a population says now."""
 
 
 class Approval(Enum):
@@ -113,22 +111,10 @@ def load_policy(path: Path, declared: Callable[[str], Population], known: Sequen
 def _problems(document: dict[str, Any], file: str, known: Sequence[str] | None) -> list[Problem]:
     """Faults that the format does not know of: epsilons and deltas, and names of things that do not exist."""
     problems = budget_problems(document, file, ["epsilon_per_run"], ["delta_per_run"])
-    problems += _declared_elsewhere(document, file)
     problems += _unknown(document, file, "algorithms", ALGORITHMS)
     if known is not None:
         problems += _unknown(document, file, "attributes", known)
     return problems
-
-
-def _declared_elsewhere(document: dict[str, Any], file: str) -> Iterator[Problem]:
-    """Keys of earlier versions, with the command that declares what they said."""
-    said = {"total_epsilon": "TOTAL", **{key: document[key] for key in DECLARED if key in document}}
-    options = " ".join(f"--{key.replace('_', '-')} {value}" for key, value in said.items())
-    remedy = f"Remove it, and declare it once: privity population declare {document.get('population')!r} {options}"
-    for key in DECLARED:
-        if key in document:
-            message = "the total and the rows a person are declared with the population, and kept in its ledger."
-            yield Problem(file, key, "moved", message, remedy)
 
 
 def _unknown(document: dict[str, Any], file: str, key: str, known: Iterable[str]) -> Iterator[Problem]:

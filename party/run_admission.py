@@ -6,11 +6,10 @@ nothing. What may change while a run goes on is looked at again at every step: t
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
-from privity.common.consortium.manifest import Manifest, manifest_from, manifest_of_run
+from privity.common.consortium.manifest import Manifest, manifest_of_run
 from privity.common.consortium.run_limits import RunLimits, cost_of_a_person, lower
 from privity.common.crypto import paillier
 from privity.common.crypto.identity import PublicIdentity
@@ -87,8 +86,7 @@ class RunAdmission:
             stored = self._journal.recall(f"{run}/manifest", "manifest")
             # Without one it was never taken part in, or is closed in this very moment.
             if stored is not None and self._journal.content(closed_key(run)) is None:
-                with contextlib.suppress(ValueError):  # what earlier versions let in: such a run goes no further
-                    needed.add(manifest_from(parse(stored)).keys_of(self.party))
+                needed.add(manifest_of_run(stored).keys_of(self.party))
         return needed
 
     def enrol(self, step: Enrol) -> Enrolled:
@@ -137,7 +135,7 @@ class RunAdmission:
             return now
         kept = self._journal.content(f"{step.run}/manifest") or self._journal.content(under_key(step.run))
         if kept is not None:
-            then = manifest_of_run(kept, step.run)
+            then = manifest_of_run(kept)
             same_keys = all(then.members.get(name) == now.members.get(name) for name in spec.members)
             others_same = (then.schema_digest, then.parties_per_person) == (now.schema_digest, now.parties_per_person)
             if then.digest == spec.manifest_digest and same_keys and others_same:
@@ -204,13 +202,12 @@ class RunAdmission:
     def _recalled(self, step: Step, policy: Policy) -> BegunRun:
         """What an earlier process began, verified anew."""
         stored = self._journal.recall(f"{step.run}/plan", "plan")
-        if stored is None:
+        limits = self._journal.recall(f"{step.run}/limits", "limits")
+        if stored is None or limits is None:
             raise step_refused(step.key, "the run has not begun")
         kept = parse(stored)
         if kept["table"] != self._releases.table_digest:
             raise step_refused(step.key, CHANGED)
-        # A run that began under an earlier version keeps the limits under which this version finds it.
-        limits = self._journal.record(f"{step.run}/limits", "limits", canonical_bytes(policy.limits()))
         begun = self._verified(step, RunPlan.from_dict(kept["plan"]), policy, _limits(limits))
         self._charge_elsewhere(begun)
         self._begun[step.run] = begun
@@ -221,7 +218,7 @@ class RunAdmission:
         stored = self._journal.recall(f"{step.run}/manifest", "manifest")
         if stored is None:
             raise step_refused(step.key, "the party did not enrol in this run")
-        manifest = manifest_of_run(stored, step.run)
+        manifest = manifest_of_run(stored)
         plan.check(manifest)
         if manifest.schema_digest != self._releases.schema.digest:
             raise step_refused(step.key, "the rows are coded by another schema than the run's manifest names")

@@ -13,7 +13,7 @@ import logging
 from pathlib import Path
 from typing import Any
 
-from privity.common.consortium.manifest import manifest_from
+from privity.common.consortium.manifest import manifest_of_run
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import parse_json
 from privity.common.protocol.run_spec import check_run_name
@@ -157,7 +157,7 @@ class Transcripts:
     def of(self, run: str) -> Transcript | None:
         """The transcript of a run that is not erased, as it is now.
 
-        None if this party did not enrol in it, or if its manifest is of an earlier version and lists what is no key.
+        None if this party did not enrol in it.
 
         Raises:
             PrivityError: tampered: the keys of the run's manifest are not there.
@@ -170,10 +170,7 @@ class Transcripts:
         stored = self._journal.content(f"{run}/manifest")
         if not found or stored is None:
             return None
-        try:
-            manifest = manifest_from(parse(stored))
-        except ValueError:
-            return None  # of an earlier version, with keys that are none
+        manifest = manifest_of_run(stored)
         end = next((content.decode() for key, content in found if key == f"{run}/transcript/end"), None)
         entries = tuple(Entry.from_dict(parse(content)) for key, content in found if key != f"{run}/transcript/end")
         return Transcript(run, self._party, manifest.digest, end, entries).signed(self._keys.of(manifest))

@@ -19,11 +19,10 @@ from privity.common.crypto.certificates import Role, check_request, check_self_s
 from privity.common.crypto.identity import Identity, PublicIdentity, sign, verify
 from privity.common.data.schema import parse_schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import read_json, require, require_version
+from privity.common.formats import read_json, require
 from privity.common.storage.canonical_json import b64, canonical_bytes, digest, unb64
 
-FORMAT_VERSION = 2
-RENEW = "Get a new invite from the organiser, and with it make a new answer: privity ROLE renew --invite FILE."
+FORMAT_VERSION = 1
 _INVITED_AS, _JOINED_AS = "privity invite", "privity join"
 
 
@@ -92,7 +91,6 @@ def read_invite(path: Path, role: Role) -> Invite:
         first = "privity consortium invite, if the path is right"
         raise PrivityError(Catalogue.OUT_OF_ORDER, missing=path, first=first)
     document = read_json(path)
-    require_version(document, FORMAT_VERSION, str(path), "Ask the organiser for a new one: privity consortium invite.")
     require(document, "invite", str(path))
     content = document["invite"]
     try:
@@ -166,7 +164,6 @@ def read_join(path: Path, organiser: Identity | None = None) -> Join:
         PrivityError: no such file, of another version, not a join, or keys that nothing shows its sender to hold.
     """
     document = read_json(path)
-    require_version(document, FORMAT_VERSION, str(path), RENEW)
     require(document, "join", str(path))
     content, proofs = document["join"], document["proofs"]
     try:

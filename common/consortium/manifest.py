@@ -16,17 +16,15 @@ from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 from privity.common.crypto.certificates import key_of_member
 from privity.common.crypto.identity import USES, Identity, PublicIdentity, sign, verify
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from privity.common.formats import read_json, require, require_version
+from privity.common.formats import read_json, require
 from privity.common.privacy.statement import Split
 from privity.common.storage.canonical_json import b64, canonical_bytes, digest, parse, unb64
 
-FORMAT_VERSION = 2
-"""The organiser was shown for every key that its member holds it. In version 1 nothing showed it."""
+FORMAT_VERSION = 1
 
 CURATOR = "curator"
 """Name of the curator among the members; no party or operator has it."""
 
-SEAL_ANEW = "Have the organiser invite every member and seal anew: privity ROLE renew --invite FILE makes a new answer."
 _SIGNED_AS = "privity manifest"
 
 
@@ -152,10 +150,9 @@ def open_manifest(document: dict[str, Any], organiser: Ed25519PublicKey, file: s
     """Check format, signature and members, then read the manifest.
 
     Raises:
-        PrivityError: format-version, if nobody checked who holds its keys; or tampered.
-        ProblemsFound: members or keys that cannot be, all at once.
+        PrivityError: tampered.
+        ProblemsFound: it is of another version, or members or keys that cannot be; all at once.
     """
-    require_version(document, FORMAT_VERSION, file, SEAL_ANEW)
     require(document, "manifest", file)
     content = document["manifest"]
     try:
@@ -242,16 +239,9 @@ def read_manifest(path: Path, organiser_key: Path) -> Manifest:
     return open_manifest(read_json(path), key, str(path))
 
 
-def manifest_of_run(kept: bytes, run: str) -> Manifest:
-    """The manifest under which a run began, as the journal has it.
-
-    Raises:
-        PrivityError: format-version, if it is of an earlier version: such a run does not go on.
-    """
-    content = parse(kept)
-    hint = f"Submit it anew; what was charged stays charged. Then: privity run stop --discard {run}"
-    require_version(content, FORMAT_VERSION, f"the manifest under which {run} began", hint)
-    return manifest_from(content)
+def manifest_of_run(kept: bytes) -> Manifest:
+    """The manifest under which a run began, as the journal has it."""
+    return manifest_from(parse(kept))
 
 
 def manifest_from(content: dict[str, Any]) -> Manifest:

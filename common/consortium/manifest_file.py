@@ -9,9 +9,9 @@ from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-from privity.common.consortium.manifest import FORMAT_VERSION, Manifest, open_manifest, read_organiser_key
+from privity.common.consortium.manifest import Manifest, open_manifest, read_organiser_key
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import is_earlier, parse_json, read_json
+from privity.common.formats import parse_json
 from privity.common.storage.safe_files import write_whole
 
 _log = logging.getLogger("privity.manifest")
@@ -32,13 +32,8 @@ class ManifestFile:
         self._kept: tuple[Manifest, bytes] | None = None
 
     def exists(self) -> bool:
-        """Whether a manifest is there. One of an earlier version is none: the next one takes its place."""
-        if not self.path.exists():
-            return False
-        try:
-            return not is_earlier(read_json(self.path), FORMAT_VERSION)
-        except PrivityError:
-            return True
+        """Whether a manifest is there."""
+        return self.path.exists()
 
     def current(self) -> Manifest:
         """The manifest as the file has it now. A file that became unreadable, or older, leaves the one before.

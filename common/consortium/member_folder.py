@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from privity.common.consortium.invitation import Invite, Join, fingerprint, read_invite, read_join
+from privity.common.consortium.invitation import Invite, Join, fingerprint, read_join
 from privity.common.consortium.key_renewal import CERTIFICATE, KEY, KEYS, REQUEST, Next
 from privity.common.crypto.certificates import Role, certificate_request, self_signed
 from privity.common.crypto.identity import Identity, PublicIdentity
@@ -62,10 +62,9 @@ def renew(
     Args:
         identity: of a party: its keys from then on.
         keys: whether they are new ones, to be kept ready, too.
-        invite: the organiser's newest, for a folder whose answer is of an earlier version.
 
     Raises:
-        PrivityError: others are kept ready already, there was no answer before, or the invite is for another member.
+        PrivityError: others are kept ready already, or there was no answer before.
     """
     home = waiting.key.parent
     if waiting.there():
@@ -75,7 +74,7 @@ def renew(
         )  # fmt: skip
     if not join_file(home, name).exists():
         raise PrivityError(Catalogue.OUT_OF_ORDER, missing=join_file(home, name), first=f"privity {role} init")
-    answered = read_join(join_file(home, name)) if invite is None else _new_invite(invite, role, name, home)
+    answered = read_join(join_file(home, name))
     with tempfile.TemporaryDirectory(dir=home, prefix=f".{waiting.folder.name}-") as scratch:
         place = Path(scratch) / "made"
         place.mkdir(mode=0o700)
@@ -87,15 +86,6 @@ def renew(
     # Nobody is sent an answer whose keys are not there.
     join = Join(answered.consortium, role, name, answered.possession_key, _public(identity), certificate)
     return _answer(home, join, identity)
-
-
-def _new_invite(file: Path, role: Role, name: str, home: Path) -> Invite:
-    """An invite of this member by the organiser whom it knows."""
-    invite = read_invite(file, role)
-    if invite.name != name or invite.organiser_key != (home / ORGANISER_KEY).read_text(encoding="ascii").strip():
-        reason = f"{file} invites another member than {name}, or another organiser made it"
-        raise PrivityError(Catalogue.BAD_OPTION, option="invite", reason=reason, hint="Name the invite of this member.")
-    return invite
 
 
 def _make_tls_key(folder: Path, role: Role, name: str) -> str:

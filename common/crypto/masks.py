@@ -46,7 +46,7 @@ def agree(own_private: X25519PrivateKey, peer_public: X25519PublicKey, own: str,
         raise ValueError(f"the public key of {peer} is not a usable X25519 key") from None
     (one, one_key), (two, two_key) = sorted(((own.encode(), own_key), (peer.encode(), peer_key)))
     bound = b"".join(len(part).to_bytes(4, "big") + part for part in (one, one_key, two, two_key, context))
-    return _derive(shared, b"privity mask agreement v2" + bound)
+    return _derive(shared, b"privity mask agreement v1" + bound)
 
 
 @dataclass(frozen=True)

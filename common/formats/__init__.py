@@ -1,8 +1,7 @@
 """The formats of every file that people write or that a run releases, as JSON Schemas (draft 2020-12).
 
-A format ``NAME`` is the file ``common/formats/NAME.schema.json``. A former version of it that is still read is
-``NAME.VERSION.schema.json``. JSON is read with its numbers exact:
-integers as ``int`` of any size, all others as ``decimal.Decimal``.
+A format ``NAME`` is the file ``common/formats/NAME.schema.json``. JSON is read with its numbers exact: integers as
+``int`` of any size, all others as ``decimal.Decimal``.
 """
 
 from __future__ import annotations
@@ -28,13 +27,12 @@ from privity.common.text.secret_texts import HIDDEN, holds_secret
 LONGEST_ECHO = 40  # characters of a value that a message repeats
 DEEPEST = 64  # levels of nesting that a document may have
 Places = dict[tuple[str | int, ...], int]
-FORMER = ("privacy.1", "run.1")  # versions of formats that are read, and written no more
 NUMBERS: dict[str, set[type]] = {"integer": {int}, "number": {int, float, Decimal}}
 OF_NUMBERS = {"type", "minimum", "maximum", "description"}  # keys of a schema that `_all_fit` knows
 PLAIN = {str, int, float, Decimal, bool, type(None)}  # types of values without members
 OF_PLAIN = OF_NUMBERS | {"const", "enum", "minLength", "maxLength", "pattern"}  # keys of a schema that `_fits` knows
 VALUES_KEPT = 1 << 16
-UNREAD = ("depth", "text")  # rules whose breach ends the check before the schema is applied
+UNREAD = ("format-version", "depth", "text")  # rules whose breach ends the check before the schema is applied
 
 
 @cache
@@ -110,28 +108,16 @@ def _validator(name: str) -> Draft202012Validator:
     return Validator(load(name))
 
 
-def _of_its_version(document: object, name: str) -> str:
-    """The format by which a document is checked: a former version if it says so and that is still read."""
-    former = f"{name}.{_version(document)}"
-    return former if former in FORMER else name
-
-
-def _version(document: object) -> int | None:
-    """What a document says, if that is a version."""
-    found = document.get("format_version") if isinstance(document, dict) else None
-    return found if type(found) is int else None
-
-
 def check(document: object, format_name: str, file: str) -> list[Problem]:
     """Return every violation of the format by ``document``, in order of place; empty if there is none.
 
     ``file`` is the name that the problems carry; their ``field`` is the path within the document, such
     as ``fields[3].bins``.
     """
-    unfit = _unfit_text_or_depth(document, file)
+    unfit = _other_version(document, format_name, file) or _unfit_text_or_depth(document, file)
     if unfit:
         return unfit
-    errors = _leaves(_validator(_of_its_version(document, format_name)).iter_errors(document))
+    errors = _leaves(_validator(format_name).iter_errors(document))
     # A dict drops equal problems.
     problems = {problem: _order(path) for error in errors for path, problem in _problems(error, file)}
     return sorted(problems, key=lambda problem: problems[problem])
@@ -158,23 +144,6 @@ def require(document: object, format_name: str, file: str) -> None:
     problems = check(document, format_name, file)
     if problems:
         raise ProblemsFound(problems)
-
-
-def require_version(document: object, expected: int, file: str, hint: str) -> None:
-    """Refuse a document of another version, with what to do about it; what else is wrong with it is not said then.
-
-    Raises:
-        PrivityError: format-version.
-    """
-    found = _version(document)
-    if found is not None and found != expected:
-        raise PrivityError(Catalogue.FORMAT_VERSION, file=file, found=found, expected=expected, hint=hint)
-
-
-def is_earlier(document: object, version: int) -> bool:
-    """Whether a document is of an earlier version than this one."""
-    found = _version(document)
-    return found is not None and found < version
 
 
 def read_json(path: Path | str) -> Any:
@@ -250,6 +219,16 @@ def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = sorted({key for key in keys if keys.count(key) > 1})
         raise ValueError(f"the key {shorten(twice[0])} appears twice in one object")
     return members
+
+
+def _other_version(document: object, format_name: str, file: str) -> list[Problem]:
+    """That a document is of another version of its format: what else is wrong with it is not known then."""
+    expected = load(format_name)["properties"].get("format_version", {}).get("const")
+    found = document.get("format_version") if isinstance(document, dict) else None
+    if expected is None or type(found) is not int or found == expected:
+        return []
+    remedy = "Another version of Privity wrote it: install that one, or a later one."
+    return [Problem(file, "format_version", "format-version", f"{found} is not {expected}.", remedy)]
 
 
 def _unfit_text_or_depth(document: object, file: str) -> list[Problem]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from privity.common.formats import check, located, path_text
+from privity.common.formats import UNREAD, check, located, path_text
 from privity.common.formats.line_numbers import toml_lines
 from privity.common.text.secret_texts import holds_secret
 
@@ -48,7 +48,9 @@ def read_toml(
         if holds_secret(reason):
             reason = reason[reason.rfind("(at ") :]
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=f"not TOML: {reason}") from None
-    problems = [*check(document, format_name, str(path)), *_not_finite(document, str(path)), *also(document)]
+    problems = check(document, format_name, str(path))
+    if not any(problem.rule in UNREAD for problem in problems):
+        problems += [*_not_finite(document, str(path)), *also(document)]
     if problems:
         raise ProblemsFound(located(problems, toml_lines, text))
     return document

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 from privity.common.privacy.neighbouring_relation import RELATION, check_same_relation
-from privity.common.privacy.privacy_filter import spent_under_unknown_cap
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PrivacyLoss
 from privity.common.privacy.run_budget import RhoBudget
 
@@ -44,16 +43,14 @@ class Accountant:
 
     Attributes:
         epsilon, delta: of the losses that are not in rho, for all rows of the person.
-        rho: of the losses in rho, for one row, by the run's budget; None: of a run of an earlier version.
-        earlier_delta: at which a run of an earlier version converted its rho.
+        rho: of the losses in rho, for one row, by the run's budget.
         exact: whether none of these sums had to be rounded up.
     """
 
     rows: int = 1
     epsilon: Fraction = ZERO
     delta: Fraction = ZERO
-    rho: Mapping[RhoBudget | None, Fraction] = field(default_factory=dict)
-    earlier_delta: Fraction = ZERO
+    rho: Mapping[RhoBudget, Fraction] = field(default_factory=dict)
     exact: bool = True
 
     def charged(self, loss: PrivacyLoss, budget: RhoBudget | None = None, *, for_a_person: bool = False) -> Accountant:
@@ -68,23 +65,13 @@ class Accountant:
         if isinstance(loss, ZCDP):
             if budget is None:
                 raise ValueError("a loss in rho is charged along the order of the run's budget in rho")
-            return self._with_rho(loss, budget)
+            rho = self.rho.get(budget, ZERO) + loss.rho
+            return replace(self, rho={**self.rho, budget: kept_short(rho)}, exact=self.exact and is_short(rho))
         several = loss if for_a_person else loss.scaled(self.rows)
         epsilon = self.epsilon + several.epsilon
         delta = self.delta + (several.delta if isinstance(several, ApproxDP) else ZERO)
         exact = self.exact and is_short(epsilon, delta)
         return replace(self, epsilon=kept_short(epsilon), delta=kept_short(delta), exact=exact)
-
-    def charged_earlier(self, loss: ZCDP, delta: Fraction) -> Accountant:
-        """After a loss in a run of an earlier version, whose cap is not known, and which was charged delta for it."""
-        check_same_relation(RELATION, loss.relation)
-        earlier = self.earlier_delta + delta
-        after = self._with_rho(loss, None)
-        return replace(after, earlier_delta=kept_short(earlier), exact=after.exact and is_short(earlier))
-
-    def _with_rho(self, loss: ZCDP, budget: RhoBudget | None) -> Accountant:
-        rho = self.rho.get(budget, ZERO) + loss.rho
-        return replace(self, rho={**self.rho, budget: kept_short(rho)}, exact=self.exact and is_short(rho))
 
     @property
     def spent(self) -> ApproxDP:
@@ -92,8 +79,5 @@ class Accountant:
         epsilon, delta = self.epsilon, self.delta
         for budget, of_row in self.rho.items():
             rho = ZCDP(of_row, RELATION).scaled(self.rows).rho
-            if budget is None:
-                epsilon, delta = epsilon + spent_under_unknown_cap(rho, self.earlier_delta), delta + self.earlier_delta
-            else:
-                epsilon, delta = epsilon + budget.filter(self.rows).spent(rho), delta + budget.delta
+            epsilon, delta = epsilon + budget.filter(self.rows).spent(rho), delta + budget.delta
         return ApproxDP(epsilon, min(Fraction(1), delta), RELATION)

@@ -10,15 +10,15 @@ Lines state what a step costs for one replaced row. What all of them cost a pers
 the population has now (``privity.common.privacy.privacy_loss``): raising that number prices every line anew. Steps of
 a run in rho are charged along one order (``privity.common.privacy.privacy_filter``), so that a run may stop anywhere.
 Sums are exact: a step is refused whose price would give its run a denominator beyond ``LONGEST_BITS``. Only where those
-of many runs, or of a ledger from before that rule, come to more is a sum rounded up, by less than 1e-60 a line.
+of many runs come to more is a sum rounded up, by less than 1e-60 a line.
 
 A run reserves its whole budget when it begins (``reserve``), and gives back what it did not spend when it ends
 (``give_back``); both are lines. Of what is reserved, the larger of it and what its run was charged counts against the
 total for everybody. So no run fails half-way because another one began, and no charge goes beyond the total.
 
 Lines are chained by SHA-256 (``privity.common.privacy.ledger_lines``), so that one changed or taken out in the middle
-is found at the next opening. A ledger that was taken over or merged keeps its own chain, as a book of its own; a line
-of the first book names its end. Nothing here depends on the clock: times are written down for people to read, never
+is found at the next opening. A ledger that was merged keeps its own chain, as a book of its own; a line of the first
+book names its end. Nothing here depends on the clock: times are written down for people to read, never
 compared.
 """
 
@@ -36,18 +36,16 @@ from typing import Any
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.accountant import LONGEST_BITS, ZERO, Accountant
 from privity.common.privacy.budget import readable
-from privity.common.privacy.ledger_file import FORMAT_VERSION, MERGED
+from privity.common.privacy.ledger_file import MERGED
 from privity.common.privacy.ledger_lines import (
     LOCK,
     Allowance,
-    Book,
     Charge,
     Entry,
     Kind,
     Pair,
     books,
     charged,
-    earlier_lines,
     entries_of,
 )
 from privity.common.privacy.ledger_reservations import Reservation, exhausted, lock_held, pair
@@ -84,8 +82,6 @@ class Ledger(LedgerSums):
     def declare(cls, path: Path | str, population: Population, node: str = "") -> Ledger:
         """Make the ledger of a population that was not declared before, or open the one that says the same already.
 
-        A ledger of an earlier version in its place is taken over: its lines stay, runs in rho are priced anew.
-
         Raises:
             PrivityError: as the constructor; bad-option if it was declared with other terms.
         """
@@ -107,18 +103,11 @@ class Ledger(LedgerSums):
         return self
 
     def _declare(self, population: Population) -> None:
-        tables = self._tables()
-        earlier = "charges" in tables
-        if tables and not earlier:
+        if self._tables():
             return
-        if earlier:
-            self._check_earlier(self._db)
         self._make_tables(population.name)
         # No two ledgers begin alike, so that a line says by its link which one it is of.
         self._append(Kind.POPULATION, terms={**population.terms(), "ledger": secrets.token_hex(16)})
-        if earlier:
-            self._take_in([Book(0, "", earlier_lines(self._db, self.node))])
-            self._db.execute("DROP TABLE charges")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -151,8 +140,8 @@ class Ledger(LedgerSums):
             whether it was charged before, and settled with an answer: then no other may be made.
 
         Raises:
-            PrivityError: budget-exhausted, step-changed if this step was charged another price, step-refused if its
-                run began under an earlier version or its charges cannot be added up exactly, or ledger-unusable.
+            PrivityError: budget-exhausted, step-changed if this step was charged another price, step-refused if the
+                charges of its run cannot be added up exactly, or ledger-unusable.
             ValueError: a loss in rho, and the run has no budget in rho.
 
         A loss of 0 is a line too: it marks an answer that holds no rows and must still be given once.
@@ -169,13 +158,10 @@ class Ledger(LedgerSums):
             found = self._lines("WHERE kind = 'charge' AND node = ? AND run = ? AND step = ?", *key, charge.step)
             if found:
                 was = found[0]
-                if was.charge != charge or (was.terms is not None and (was.document, was.budget) != (terms, budget)):
+                if was.charge != charge or (was.document, was.budget) != (terms, budget):
                     raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
                 return was.answer is not None
             before = self._of(key)
-            if budget is not None and None in before.rho:
-                reason = "its run began under an earlier version of Privity, which priced it otherwise"
-                raise PrivityError(Catalogue.STEP_REFUSED, step=charge.step, reason=reason)
             if budget is not None and before.rho and budget not in before.rho:
                 raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
             line = self._written(Kind.CHARGE, self.node, charge, terms, budget)
@@ -332,13 +318,10 @@ class Ledger(LedgerSums):
             found = self._of((self.node, run)).spent
             return found.epsilon, found.delta
 
-    def merge(self, path: Path, node: str = "") -> int:
+    def merge(self, path: Path) -> int:
         """Take over another ledger of the same people; it is closed, and refused from then on. How many lines are new.
 
         Its chains stay as they were, in books of their own. It may be done again after a crash in between.
-
-        Args:
-            node: who has charged its lines, if it is of an earlier version.
 
         Raises:
             PrivityError: ledger-unusable: either of them; it has more rows a person.
@@ -350,15 +333,10 @@ class Ledger(LedgerSums):
             if other._file == self._file:
                 raise other._unusable("it is the ledger that it would be merged into")
         with closing(other), other._told(), other._transaction():
-            earlier = "charges" in other._tables()
-            if earlier:
-                other._check_earlier(other._db)
-                found = [Book(0, "", earlier_lines(other._db, node))]
-            else:
-                other._check()
-                if other._now().rows_per_person > self.population.rows_per_person:
-                    raise other._unusable("its people have more rows each; raise rows per person first")
-                found = books(other._lines("ORDER BY id"))
+            other._check()
+            if other._now().rows_per_person > self.population.rows_per_person:
+                raise other._unusable("its people have more rows each; raise rows per person first")
+            found = books(other._lines("ORDER BY id"))
             with self._writing():
                 try:
                     taken = self._take_in(found)
@@ -366,10 +344,6 @@ class Ledger(LedgerSums):
                     reason = "it charged the same steps otherwise: it may be a copy of this ledger"
                     raise other._unusable(reason) from None
             other._db.execute("INSERT OR REPLACE INTO about VALUES (?, ?)", (MERGED, str(self._path)))
-            other._db.execute("INSERT OR REPLACE INTO about VALUES ('format_version', ?)", (FORMAT_VERSION,))
-            if earlier:
-                # A program of that version that has it open must not go on.
-                other._db.execute("ALTER TABLE charges RENAME TO charges_that_were_merged")
         self.spent()
         return taken
 

@@ -12,15 +12,14 @@ import os
 import sqlite3
 import threading
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.accountant import ZERO, Accountant, kept_short
+from privity.common.privacy.accountant import ZERO
 from privity.common.privacy.ledger_lines import (
     COLUMNS,
     NOTHING,
@@ -30,9 +29,7 @@ from privity.common.privacy.ledger_lines import (
     Entry,
     Kind,
     Line,
-    charged,
     check_chains,
-    earlier_lines,
     merges,
 )
 from privity.common.privacy.neighbouring_relation import RELATION
@@ -40,13 +37,7 @@ from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
 from privity.common.privacy.run_budget import RhoBudget
 from privity.common.storage.journal import MEMORY, connect, room_wanted
 
-FORMAT_VERSION = "4"
-WITHOUT_RESERVATIONS = "3"
-"""Its lines are those of now but for these; its first reservation makes a ledger one of now."""
-
-EARLIER_VERSIONS = ("1", "2")
-"""Their lines were priced for a person, without saying how many rows, and as the rho spent so far converts to."""
-
+FORMAT_VERSION = "1"
 MERGED = "merged"
 
 BATCH = 4096
@@ -110,18 +101,17 @@ class LedgerFile:
         self._ends: dict[int, tuple[int, str]] = {}
 
     def _make_tables(self, population: str) -> None:
-        if "about" not in self._tables():
-            self._db.execute("CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+        self._db.execute("CREATE TABLE about (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
         self._db.execute(
             "CREATE TABLE lines (id INTEGER PRIMARY KEY, book INTEGER NOT NULL, position INTEGER NOT NULL,"
             " kind TEXT NOT NULL, node TEXT NOT NULL, run TEXT NOT NULL, step TEXT NOT NULL, epsilon TEXT NOT NULL,"
-            " delta TEXT NOT NULL, rho TEXT, terms TEXT, at TEXT NOT NULL, chain TEXT NOT NULL, answer TEXT,"
+            " delta TEXT NOT NULL, rho TEXT, terms TEXT NOT NULL, at TEXT NOT NULL, chain TEXT NOT NULL, answer TEXT,"
             " UNIQUE (book, position))"
         )
         self._db.execute("CREATE UNIQUE INDEX charged ON lines (node, run, step) WHERE kind = 'charge'")
         self._db.execute("CREATE INDEX positions ON lines (position)")
         about = [("format_version", FORMAT_VERSION), ("population", population)]
-        self._db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", about)
+        self._db.executemany("INSERT INTO about VALUES (?, ?)", about)
 
     def _tables(self) -> set[str]:
         return {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
@@ -129,27 +119,9 @@ class LedgerFile:
     def _about(self) -> dict[str, str]:
         return dict(self._db.execute("SELECT key, value FROM about"))
 
-    def _check_earlier(self, db: sqlite3.Connection) -> None:
-        """Refuse a ledger of an earlier version that is not whole, or of other people."""
-        about = dict(db.execute("SELECT key, value FROM about"))
-        if about.get("format_version") not in EARLIER_VERSIONS:
-            raise self._unusable("it is of another version")
-        self._check_name(about)
-        self._check_chains(earlier_lines(db, ""), [])
-
-    def _check_name(self, about: dict[str, str]) -> None:
-        if about.get("population") != self._name:
-            raise self._unusable(f"it belongs to population {about.get('population')!r}, not {self._name!r}")
-
     def _check_not_merged(self, about: dict[str, str]) -> None:
         if MERGED in about:
             raise self._unusable("it was merged into another ledger of these people, which goes on in its place")
-
-    def _check_chains(self, lines: Iterable[Line], taken: Sequence[Mapping[str, Any]]) -> None:
-        try:
-            check_chains(lines, taken)
-        except ValueError as error:
-            raise self._unusable(str(error)) from error
 
     def _check(self) -> None:
         if self._db.execute("PRAGMA quick_check").fetchone() != ("ok",):
@@ -158,19 +130,20 @@ class LedgerFile:
         about = self._about() if "about" in tables else {}
         if "population" not in about:
             raise self._unusable("it is no ledger")
-        if about.get("format_version") in EARLIER_VERSIONS:
-            remedy = f"privity population declare {self._name!r} --total-epsilon TOTAL --ledger {self._path}"
-            raise self._unusable(f"it is of an earlier version, which states no total; take it over with: {remedy}")
-        if about.get("format_version") not in (WITHOUT_RESERVATIONS, FORMAT_VERSION):
-            raise self._unusable("it is of another version")
-        self._check_name(about)
+        if (found := about.get("format_version")) != FORMAT_VERSION:
+            raise self._unusable(f"its format_version {found} is not {FORMAT_VERSION}")
+        if about["population"] != self._name:
+            raise self._unusable(f"it belongs to population {about['population']!r}, not {self._name!r}")
         self._check_not_merged(about)
         if "lines" not in tables:
             raise self._unusable("it is no ledger")
         self._check_lines(self._last_id())
 
     def _check_lines(self, upto: int) -> None:
-        self._check_chains(self._every(upto), merges(self._own_lines(Kind.MERGE, 0, upto)))
+        try:
+            check_chains(self._every(upto), merges(self._own_lines(Kind.MERGE, 0, upto)))
+        except ValueError as error:
+            raise self._unusable(str(error)) from error
 
     def _every(self, upto: int) -> Iterator[Line]:
         for numbers, lines in self._batches(0, upto):
@@ -333,18 +306,13 @@ class LedgerFile:
         )  # fmt: skip
         return line._replace(chain=line.link(before))
 
-    def _append(
-        self, kind: Kind, *, terms: dict[str, Any], run: str = "", node: str = "", epsilon: Fraction = ZERO
-    ) -> None:
-        self._insert(self._written(kind, node, Charge(run, "", PureDP(epsilon, RELATION)), terms))
+    def _append(self, kind: Kind, *, terms: dict[str, Any], run: str = "", node: str = "") -> None:
+        self._insert(self._written(kind, node, Charge(run, "", PureDP(ZERO, RELATION)), terms))
 
     def _insert(self, line: Line) -> None:
         values = [getattr(line, name) for name in COLUMNS.split(", ")]
         places = ", ".join("?" * len(values))
         self._db.execute(f"INSERT INTO lines ({COLUMNS}) VALUES ({places})", values)
-        if line.kind == Kind.RESERVATION.value:
-            # Programs of earlier versions would let others have what is reserved.
-            self._db.execute("UPDATE about SET value = ? WHERE key = 'format_version'", (FORMAT_VERSION,))
 
     def _end(self, book: int) -> tuple[int, str]:
         last = self._db.execute(
@@ -396,7 +364,6 @@ class LedgerFile:
                 self._insert(line._replace(book=here))
             end = {"lines": new[-1].position, "link": new[-1].chain}
             self._append(Kind.MERGE, terms={"book": here, "after": before[0], "start": before[1], **end})
-            self._price_anew(new)
             taken += len(new)
         return taken
 
@@ -409,18 +376,6 @@ class LedgerFile:
             if found is not None:
                 return found[0], known
         return OWN_BOOK, 0
-
-    def _price_anew(self, new: Sequence[Line]) -> None:
-        """Note what runs in rho of an earlier version cost more than they were charged so far."""
-        for node, run in dict.fromkeys((line.node, line.run) for line in new if line.terms is None and line.rho):
-            spent, told = Accountant(), ZERO
-            for line in self._lines("WHERE node = ? AND run = ? ORDER BY id", node, run):
-                if (line.terms is None and line.rho) or line.kind == Kind.ADJUSTMENT.value:
-                    spent, told = charged(spent, line), told + line.stated[0]
-            terms = {"reason": "rho spent so far was priced too low"}
-            self._append(
-                Kind.ADJUSTMENT, terms=terms, run=run, node=node, epsilon=kept_short(spent.spent.epsilon - told)
-            )
 
     def close(self) -> None:
         with self._lock:

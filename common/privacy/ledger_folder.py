@@ -65,7 +65,7 @@ def _named(population: str, file: Path | str | None) -> Path:
     return default_ledger(population) if file is None else Path(file)
 
 
-def declare(population: Population, file: Path | str | None = None, node: str = "") -> Ledger:
+def declare(population: Population, file: Path | str | None = None) -> Ledger:
     """Make the ledger of a population, or open the one that says the same already.
 
     Raises:
@@ -85,7 +85,7 @@ def declare(population: Population, file: Path | str | None = None, node: str = 
         reason = f"{population.name!r} has a ledger already: {elsewhere[0]}"
         hint = "Use that one: two ledgers would be two budgets. To have it here, stop what uses it, and move it."
         raise PrivityError(Catalogue.BAD_OPTION, option="population", reason=reason, hint=hint)
-    found = Ledger.declare(path, population, node)
+    found = Ledger.declare(path, population)
     note_place(path, population.name)
     return found
 

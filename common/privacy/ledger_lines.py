@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import sqlite3
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +31,7 @@ COLUMNS = "book, position, kind, node, run, step, epsilon, delta, rho, terms, at
 Pair = tuple[Fraction, Fraction]
 """Epsilon and delta."""
 
-Price = tuple[str, str, str | None, str | None]
+Price = tuple[str, str, str | None, str]
 """Of a line: epsilon, delta, rho and terms, as they are written."""
 
 NOTHING: Pair = (ZERO, ZERO)
@@ -46,7 +45,6 @@ class Kind(Enum):
 
     POPULATION = "population"
     CHARGE = "charge"
-    ADJUSTMENT = "adjustment"
     MERGE = "merge"
     RESERVATION = "reservation"
     RETURN = "return"
@@ -96,7 +94,7 @@ class Charge:
 
 
 class Line(NamedTuple):
-    """One row of the file, as it is written. Lines of earlier versions have no terms."""
+    """One row of the file, as it is written."""
 
     book: int
     position: int
@@ -107,20 +105,15 @@ class Line(NamedTuple):
     epsilon: str
     delta: str
     rho: str | None
-    terms: str | None
+    terms: str
     at: str
     chain: str = ""
     answer: str | None = None
 
     def link(self, before: str) -> str:
         """The link of the chain that this line should have."""
-        if self.terms is None:
-            rho = [] if self.rho is None else [self.rho]
-            content = [before, self.run, self.step, self.epsilon, self.delta, self.at, *rho]
-        else:
-            what = [self.kind, self.node, self.run, self.step, self.epsilon, self.delta, self.rho or ""]
-            content = [before, *what, self.terms, self.at]
-        return hashlib.sha256(canonical_texts(content)).hexdigest()
+        what = [self.kind, self.node, self.run, self.step, self.epsilon, self.delta, self.rho or ""]
+        return hashlib.sha256(canonical_texts([before, *what, self.terms, self.at])).hexdigest()
 
     @property
     def price(self) -> Price:
@@ -142,12 +135,12 @@ class Line(NamedTuple):
 
     @property
     def stated(self) -> Pair:
-        """Epsilon and delta as they are written; of a line in rho no epsilon, but for those of earlier versions."""
+        """Epsilon and delta as they are written; of a line in rho no epsilon."""
         return Fraction(self.epsilon), Fraction(self.delta)
 
     @property
     def budget(self) -> RhoBudget | None:
-        """The budget in rho that this charge is of; None of any other, and of those of earlier versions."""
+        """The budget in rho that this charge is of; None of any other."""
         return _budget(self.price)
 
     def check(self) -> None:
@@ -159,8 +152,8 @@ class Line(NamedTuple):
 
 
 @read_once
-def _document(terms: str | None) -> dict[str, Any]:
-    found = {} if terms is None else json.loads(terms)
+def _document(terms: str) -> dict[str, Any]:
+    found = json.loads(terms)
     if not isinstance(found, dict):
         raise TypeError("the terms of a line are an object")
     return found
@@ -181,7 +174,7 @@ def _loss(price: Price) -> tuple[PrivacyLoss, bool]:
 @read_once
 def _budget(price: Price) -> RhoBudget | None:
     _, delta, rho, terms = price
-    if rho is None or terms is None:
+    if rho is None:
         return None
     return RhoBudget(Fraction(_document(terms)["epsilon"]), Fraction(delta))
 
@@ -219,8 +212,6 @@ def charged(before: Accountant, line: Line) -> Accountant:
     if not line.is_charge:
         return before
     loss, person = _loss(line.price)
-    if isinstance(loss, ZCDP) and line.budget is None:
-        return before.charged_earlier(loss, line.stated[1])
     return before.charged(loss, line.budget, for_a_person=person)
 
 
@@ -237,8 +228,6 @@ def charged_all(before: Accountant, lines: Sequence[Line]) -> Accountant:
 def summed(before: Accountant, lines: Sequence[Line]) -> Accountant | None:
     """The same by one sum for each price; None if sums are rounded on the way, so that their order would matter."""
     prices = Counter([line.price for line in lines if line.is_charge])
-    if any(terms is None for *_, terms in prices):
-        return None
     numbers = [before.epsilon, before.delta, *before.rho.values()]
     for price in prices:
         numbers += _of_a_person(price, before.rows)
@@ -290,8 +279,6 @@ class Entry:
                 texts = f"epsilon {readable(people.total_epsilon)}, delta {readable(people.total_delta)}"
                 rows = "1 row" if people.rows_per_person == 1 else f"{people.rows_per_person} rows"
                 return f"total: {texts}, {rows} a person"
-            case Kind.ADJUSTMENT:
-                return f"adjustment: {terms['reason']}"
             case Kind.MERGE:
                 return f"{terms['lines']} lines of another ledger taken over"
             case Kind.RESERVATION:
@@ -348,14 +335,9 @@ class Pricing:
         key = (line.node, line.run)
         self._runs[key] = charged(self._runs.get(key, Accountant(self.rows)), line)
         epsilon, delta = self.told(*key)
-        if line.terms is None and line.rho is not None:
-            # As it was charged then; the adjustment has the rest.
-            added = line.stated
-        else:
-            now = self._runs[key].spent
-            added = now.epsilon - epsilon, now.delta - delta
-        self._told[key] = epsilon + added[0], delta + added[1]
-        return added
+        now = self._runs[key].spent
+        self._told[key] = now.epsilon, now.delta
+        return now.epsilon - epsilon, now.delta - delta
 
 
 def entries_of(lines: Iterable[Line], rows: int) -> list[Entry]:
@@ -388,7 +370,7 @@ def books(lines: Sequence[Line]) -> list[Book]:
     return [Book(*starts.get(n, (0, "")), [line for line in lines if line.book == n]) for n in numbers]
 
 
-def check_chains(lines: Iterable[Line], taken: Sequence[Mapping[str, Any]] = ()) -> None:
+def check_chains(lines: Iterable[Line], taken: Sequence[Mapping[str, Any]]) -> None:
     """Raises ValueError, with the reason, if a line is missing, was changed, or is none.
 
     Args:
@@ -407,16 +389,3 @@ def check_chains(lines: Iterable[Line], taken: Sequence[Mapping[str, Any]] = ())
         line.check()
     if any(ends[terms["book"]][0] < terms["lines"] for terms in taken):
         raise ValueError("lines that were taken over are missing")
-
-
-def earlier_lines(db: sqlite3.Connection, node: str) -> list[Line]:
-    """The lines of a ledger of an earlier version, as charged by a node."""
-    columns = {row[1] for row in db.execute("PRAGMA table_info(charges)")}
-    rho = "rho" if "rho" in columns else "NULL"
-    charge = Kind.CHARGE.value
-    return [
-        Line(1, position, charge, node, run, step, epsilon, delta, rho_text, None, at, chain, answer)
-        for position, run, step, epsilon, delta, rho_text, at, chain, answer in db.execute(
-            f"SELECT position, run, step, epsilon, delta, {rho}, at, chain, answer FROM charges ORDER BY position"
-        )
-    ]

@@ -124,7 +124,7 @@ def exhausted(
     if left < 0:
         over += (
             f" ({readable(-left)} more than that is spent{' or reserved' if held else ''}: the total was lowered, or"
-            " lines were priced anew for more rows a person or because an earlier version priced runs in rho too low)"
+            " lines were priced anew for more rows a person)"
         )
     return PrivityError(
         Catalogue.BUDGET_EXHAUSTED,

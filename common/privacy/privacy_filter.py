@@ -49,17 +49,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 from privity.common.privacy.loss_conversion import SHARED_SLACK, best_order, conversion_constant
 
 GRID = 10**12
 """What a run has cost before its end is rounded up to a multiple of 1/GRID, so that people can read it."""
-
-UNKNOWN_CAP_ORDERS = tuple(
-    1 + Fraction(factor * 2**power) for power in range(11) for factor in (Fraction(1), Fraction(3, 2))
-)
-"""Orders for a run whose cap is not known: fixed here, so that no outcome chooses them."""
 
 
 def constant(alpha: Fraction, delta: Fraction) -> Fraction:
@@ -105,17 +100,3 @@ class PrivacyFilter:
         exact = max(Fraction(0), self.order * rho + self.constant)
         rounded = Fraction(math.ceil(exact * GRID), GRID)
         return min(rounded, self.epsilon) if rho <= self.cap else rounded
-
-
-@lru_cache(maxsize=1024)
-def spent_under_unknown_cap(rho: Fraction, delta: Fraction) -> Fraction:
-    """Epsilon of a run that has spent ``rho``, whatever its cap was and whenever it stopped; 0 of none.
-
-    For ledgers of earlier versions, which do not tell a run's cap. Each order has an equal share of delta: whichever of
-    them the least charge is taken at, step 3 of the proof above holds for it, and their shares add up to delta.
-    """
-    if not rho:
-        return Fraction(0)
-    part = delta / len(UNKNOWN_CAP_ORDERS)
-    least = min(alpha * rho + constant(alpha, part) for alpha in UNKNOWN_CAP_ORDERS)
-    return Fraction(math.ceil(max(Fraction(0), least) * GRID), GRID)

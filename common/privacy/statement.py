@@ -12,7 +12,7 @@ from privity.common.privacy.discovery import loss_of, read_discovery
 from privity.common.privacy.run_record import OWN_MODEL, RunRecord
 from privity.common.text.first_few import first_few
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 1
 
 SIMULATION = "simulation: one machine saw all rows"
 

@@ -10,7 +10,7 @@ from privity.common.data.schema import Schema
 from privity.common.release.marginals_file import read_tables
 from privity.common.synthesis.models import Model
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 1
 """Of run.json."""
 
 SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT = (

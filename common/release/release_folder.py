@@ -17,10 +17,8 @@ from privity.common.data.written_values import as_texts
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import read_json, require
 from privity.common.pages import render
-from privity.common.release.former_formats import current_privacy, current_run
 from privity.common.release.release_contents import (
     ATTESTATIONS,
-    FORMAT_VERSION,
     LARGEST_FILES,
     MARGINALS,
     MODEL,
@@ -111,18 +109,14 @@ def verify_release(folder: Path) -> None:
     """Check that every file of a release is there and is the one that ``run.json`` names.
 
     Raises:
-        PrivityError: there is no ``run.json`` that can be read.
-        ProblemsFound: it is of a later version; each file that is missing or altered, by name.
+        PrivityError: ``run.json`` cannot be read.
+        ProblemsFound: it is of another version; each file that is missing or altered, by name.
     """
     named = str(folder / RUN)
     if not (folder / RUN).is_file():
         hint = "Give the folder that holds run.json and the other files of a release."
         raise ProblemsFound([Problem(named, "", "missing", "there is no such file: this is no release.", hint)])
     document = read_json(folder / RUN)
-    version = document.get("format_version") if isinstance(document, dict) else None
-    if isinstance(version, int) and version > FORMAT_VERSION:
-        reason = f"a later version of Privity wrote this release: {version} is above {FORMAT_VERSION}."
-        raise ProblemsFound([Problem(named, "format_version", "later-version", reason, "Install a later version.")])
     require(document, "run", named)
     problems = file_problems(folder, document["files"])
     if problems:
@@ -158,8 +152,8 @@ def read_release(folder: Path) -> Release:
     if SCORES in documents["run"]["files"]:
         scores = read_json(folder / SCORES)
         require(scores, "scores", str(folder / SCORES))
-    run = {key: value for key, value in current_run(documents["run"]).items() if key != "files"}
-    return Release(model, documents["marginals"], current_privacy(documents["privacy"]), run, scores)
+    run = {key: value for key, value in documents["run"].items() if key != "files"}
+    return Release(model, documents["marginals"], documents["privacy"], run, scores)
 
 
 def overview_of(folder: Path) -> Overview:

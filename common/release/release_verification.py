@@ -16,7 +16,6 @@ from privity.common.errors import PrivityError, Problem, ProblemsFound
 from privity.common.formats import check, read_json
 from privity.common.privacy.statement import in_words, largest, rounded_up
 from privity.common.release.attestations import read_attestations
-from privity.common.release.former_formats import current_privacy
 from privity.common.release.marginals_file import read_tables
 from privity.common.release.release_contents import (
     ATTESTATIONS,
@@ -115,7 +114,7 @@ class _Checking:
 
     def _about_statement(self, run: dict[str, Any]) -> list[str]:
         asked = [rounded_up(Fraction(run[key])) for key in ("epsilon", "delta")]
-        epsilon, delta = map(rounded_up, largest(current_privacy(self._sound[PRIVACY]), "row"))
+        epsilon, delta = map(rounded_up, largest(self._sound[PRIVACY], "row"))
         return [
             f"{PRIVACY} and {RUN} name one run and the same t, and the figures of {PRIVACY} fit one another.",
             f"A row loses epsilon {epsilon} and delta {delta} at most, it says; {RUN} asks for epsilon {asked[0]}"
@@ -148,7 +147,7 @@ class _Checking:
         privacy = self._sound.get(PRIVACY)
         if privacy is not None and privacy["run"] != run["run"]:
             self._fault(PRIVACY, "run", "other-run", f"the statement is of run {privacy['run']}, not {run['run']}.")
-        for field, message in misfits(current_privacy(privacy), run) if privacy is not None else ():
+        for field, message in misfits(privacy, run) if privacy is not None else ():
             self._fault(PRIVACY, field, "other-figures", message)
         if schema is None:
             return

@@ -23,7 +23,6 @@ from privity.common.release.attestations import (
     charges_of,
     read_attestations,
 )
-from privity.common.release.former_formats import current_privacy
 from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RUN
 from privity.common.storage.canonical_json import canonical_bytes, unb64
 
@@ -150,7 +149,7 @@ def check_signatures(folder: Path, root: Path) -> Signatures:
     run = read_bytes(folder / RUN)
     signers = Signers(
         Published.of(run, parse_json(run, str(folder / RUN))),
-        current_privacy(read_json(folder / PRIVACY)),
+        read_json(folder / PRIVACY),
         manifests,
     )
     _judge(document, signers, path, found)
@@ -159,12 +158,12 @@ def check_signatures(folder: Path, root: Path) -> Signatures:
 
 def unsigned(folder: Path) -> str:
     """Why there are no signatures beside a release, as far as it shows."""
-    privacy = current_privacy(read_json(folder / PRIVACY))
+    privacy = read_json(folder / PRIVACY)
     if privacy["simulation"]:
         return "it is not signed: a simulation's keys all lay on one machine."
     if privacy["K"] == 1:
         return "it is not signed: a single data owner published it, without a consortium."
-    return f"it is not signed: {ATTESTATIONS} is missing. An earlier version made the release, or somebody left it out."
+    return f"it is not signed: {ATTESTATIONS} is missing."
 
 
 def in_short(folder: Path) -> str:

@@ -17,9 +17,6 @@ def misfits(privacy: dict[str, Any], run: dict[str, Any]) -> Iterator[tuple[str,
     """Each field of ``privacy.json`` that does not fit, and why.
 
     A run may spend less than it was asked to, so less than ``run.json`` says is no misfit.
-
-    Args:
-        privacy: in the form of today (``current_privacy``).
     """
     try:
         yield from _with_the_run(privacy, run)

@@ -146,22 +146,19 @@ class Journal:
     def recall_part(self, key: str, digest: str, part: slice) -> bytes | None:
         """These bytes of the stored payload, without reading all of a large one; None and refusal as in ``recall``."""
         with self._lock:
-            found = "SELECT digest, position, length(payload) FROM entries WHERE key = ?"
-            row = self._db.execute(found, (key,)).fetchone()
+            row = self._db.execute("SELECT digest, position FROM entries WHERE key = ?", (key,)).fetchone()
             if row is None:
                 return None
             if row[0] != digest:
                 raise PrivityError(Catalogue.STEP_CHANGED, step=key)
             start, stop = part.start, max(part.start, part.stop)
-            # What earlier versions wrote lies in one piece, however large.
-            size = max(PART_BYTES, row[2])
-            place, last = start // size, (stop - 1) // size
+            place, last = start // PART_BYTES, (stop - 1) // PART_BYTES
             pieces = self._db.execute(
                 "SELECT 0 AS part, payload FROM entries WHERE position = :entry AND :first = 0 UNION ALL"
                 " SELECT part, payload FROM parts WHERE entry = :entry AND part BETWEEN :first AND :last ORDER BY 1",
                 {"entry": row[1], "first": place, "last": last},
             ).fetchall()
-        before = place * size
+        before = place * PART_BYTES
         return b"".join(piece for _, piece in pieces)[start - before : stop - before]
 
     def record(self, key: str, digest: str, payload: bytes) -> bytes:

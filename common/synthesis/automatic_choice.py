@@ -23,7 +23,7 @@ from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.domain_discovery import stand_in
 
 AUTO = "auto"
-RULES = 2
+RULES = 1
 """Version of the rules below; a release says by which its algorithm was chosen."""
 
 LARGEST_PART = 0.2

@@ -44,11 +44,10 @@ def init(
 @curator_app.command()
 def renew(
     config: Annotated[Path, typer.Option(help="curator.toml")] = Path(joining.SETTINGS),
-    invite: Annotated[Path | None, typer.Option(help="a newer invite, if the organiser sent one")] = None,
     answer: Annotated[Path | None, typer.Option(help="where to put a copy of the answer for the organiser")] = None,
 ) -> None:
     """Make a new TLS key and certificate. The curator uses them once it has accepted a manifest that lists them."""
-    file, content = joining.renew(server.load_config(config), invite)
+    file, content = joining.renew(server.load_config(config))
     say(*hand_over(file, answer, content))
 
 

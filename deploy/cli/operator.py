@@ -69,11 +69,10 @@ def accept(
 @operator_app.command("renew")
 def renew(
     config: Annotated[Path, typer.Option(help="operator.toml")] = Path(SETTINGS),
-    invite: Annotated[Path | None, typer.Option(help="a newer invite, if the organiser sent one")] = None,
     answer: Annotated[Path | None, typer.Option(help="where to put a copy of the answer for the organiser")] = None,
 ) -> None:
     """Make a new TLS key and certificate. Commands use them once the curator's manifest lists them."""
     client = link_of(config)
     name = name_in(client.certificate.read_bytes())
-    file, content = member_folder.renew(Next(client.key), "operator", name, invite=invite)
+    file, content = member_folder.renew(Next(client.key), "operator", name)
     say(*hand_over(file, answer, content))

@@ -83,11 +83,10 @@ def init(
 def renew(
     config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml"),
     keys: Annotated[bool, typer.Option("--keys", help="also make new signing, sealing and agreement keys")] = False,
-    invite: Annotated[Path | None, typer.Option(help="a newer invite, if the organiser sent one")] = None,
     answer: Annotated[Path | None, typer.Option(help="where to put a copy of the answer for the organiser")] = None,
 ) -> None:
     """Make a new TLS key and certificate. The node uses them once a manifest lists them, without a restart."""
-    file, content = joining.renew(load_config(config), keys=keys, invite=invite)
+    file, content = joining.renew(load_config(config), keys=keys)
     say(*hand_over(file, answer, content))
 
 

@@ -72,7 +72,7 @@ def _notice(filed: Filed, settings: PartyConfig) -> list[run_notice.Section]:
 
         def opened() -> tuple[Policy, Ledger]:
             policy = read_policy(settings)
-            return policy, stack.enter_context(contextlib.closing(ledger_of(settings, policy)))
+            return policy, stack.enter_context(contextlib.closing(ledger_of(settings, policy.population.name)))
 
         return run_notice.explained(filed, settings, opened)
 

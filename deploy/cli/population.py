@@ -18,7 +18,6 @@ from privity.common.privacy.population import parse_population
 from privity.common.privacy.population_change import change_population, in_words, return_reserved
 from privity.common.text import text_table
 from privity.common.text.terminal import say
-from privity.party.config import JOURNAL_FILE, node_id
 
 population_app = typer.Typer(no_args_is_help=True, help="Declare the people whose rows are used, and their budget.")
 
@@ -41,9 +40,9 @@ def declare(
     rows_per_person: Annotated[int, typer.Option(help="largest number of rows of one person in any table")] = 1,
     ledger: LedgerFile = None,
 ) -> None:
-    """Declare a population, once. If a ledger of an earlier version is there, it is taken over."""
+    """Declare a population, once."""
     wanted = parse_population(name, total_epsilon, total_delta, rows_per_person)
-    with closing(declare_ledger(wanted, ledger, "" if ledger is None else _node_beside(ledger))) as book:
+    with closing(declare_ledger(wanted, ledger)) as book:
         say(f"{in_words(wanted)} Spent so far: epsilon {readable(book.spent())}.")
 
 
@@ -126,10 +125,5 @@ def merge(
 ) -> None:
     """Merge another ledger of the same people into this one. First stop the nodes that use the other."""
     with closing(open_ledger(name, ledger)) as book:
-        lines = book.merge(other, _node_beside(other))
+        lines = book.merge(other)
         say(f"Lines taken over from {other}, which is closed: {lines}. Spent: epsilon {readable(book.spent())}.")
-
-
-def _node_beside(ledger: Path) -> str:
-    """The node that charged a ledger of an earlier version: the one beside whose journal it is. It goes on with it."""
-    return node_id(ledger.parent) if (ledger.parent / JOURNAL_FILE).exists() else ""

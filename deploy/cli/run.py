@@ -13,7 +13,6 @@ import typer
 from privity.common.formats import read_json
 from privity.common.privacy.budget import readable
 from privity.common.privacy.statement import headline
-from privity.common.release.former_formats import current_privacy
 from privity.common.release.release_contents import PRIVACY, RUN
 from privity.common.release.shortcomings import constraint_notes
 from privity.common.release.signature_verification import in_short
@@ -203,7 +202,7 @@ def _fetch(client: OperatorClient, run: str, out: Path, as_json: bool) -> None:
         _say({"run": run, "release": str(out), "files": sorted(file.name for file in out.iterdir())})
     else:
         say(f"Release written to {out}.")
-        say(headline(current_privacy(read_json(out / PRIVACY))))
+        say(headline(read_json(out / PRIVACY)))
         for note in constraint_notes(read_json(out / RUN)):
             say(note)
         say(in_short(out))

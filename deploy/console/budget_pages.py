@@ -23,7 +23,7 @@ from privity.common.privacy.population import Population
 from privity.common.privacy.population_change import change_population, in_words, return_reserved
 from privity.common.text.utc_times import utc_now
 from privity.deploy.console.local_site import LocalSite, changed
-from privity.party.config import PartyConfig, ledger_named
+from privity.party.config import PartyConfig, ledger_of
 
 if TYPE_CHECKING:
     from privity.deploy.console.party_console import OwnerFiles
@@ -64,7 +64,7 @@ class OpenLedgers:
             stands = found is not None and whose(path) == name and found[0].is_as_read()
             # What a run of this node was charged is found by the node's own mark.
             if found is None or not stands or (config is not None and not found[0].node):
-                book = open_ledger(name, path) if config is None else ledger_named(config, name)
+                book = open_ledger(name, path) if config is None else ledger_of(config, name)
                 found = self._open[key] = (book, LedgerReader(book))
             return found
 

@@ -39,7 +39,7 @@ LINK_SECONDS = 600
 """How long the link opens anything."""
 IDLE_SECONDS, LIFE_SECONDS = 1800, 12 * 3600
 """After so long without a click, and after so long in any case, a session is over."""
-LARGEST_FORM, LARGEST_UPLOAD = 1 << 18, 1 << 23
+LARGEST_FORM = 1 << 18
 """Bytes of a form, and of one with a file."""
 THREADS = 4
 COOKIE = "privity-console"
@@ -85,7 +85,6 @@ class LocalSite:
 
     Attributes:
         app: where pages are registered, as in any program of flask.
-        uploads: endpoints of forms with a file.
     """
 
     def __init__(self, title: str, places: list[tuple[str, str]], log: AuditLog, again: str = "") -> None:
@@ -93,7 +92,6 @@ class LocalSite:
         self.app.config["MAX_CONTENT_LENGTH"] = LARGEST_FORM
         self.app.url_map.merge_slashes = False  # an address that is none leads nowhere else
         self._title, self._places, self.log, self._again = title, places, log, again
-        self.uploads = set[str]()
         self._path = f"/{secrets.token_urlsafe(16)}"
         self._link: str | None = secrets.token_urlsafe(32)
         self._began = time.monotonic()
@@ -180,8 +178,6 @@ class LocalSite:
                 403, "There is no session, or it is over. Start the console again, and open the link that it prints."
             )
         if request.method not in ("GET", "HEAD"):
-            if request.endpoint in self.uploads:
-                request.max_content_length = LARGEST_UPLOAD
             origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site", "same-origin")
             here = origin in (None, f"http://{request.headers['Host']}") and site == "same-origin"
             token = request.form.get("token", "")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-import tempfile
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -267,7 +266,6 @@ class _Node:
         add("/releases/<run>/<name>", "release_file", self.release_file)
         add("/node", "node", self.node)
         add("/node/renew", "renew", self.renew, methods=["POST"])
-        site.uploads.add("renew")
         add("/node/answer", "answer", self.answer)
         add("/log", "log", self.log)
 
@@ -299,35 +297,23 @@ class _Node:
             self._files.last_look = utc_now(), amiss
         return self._node(checks, look=look)
 
-    def _node(self, checks: Sequence[Check] = (), *, look: bool = False, wrong: str = "") -> flask.Response:
+    def _node(self, checks: Sequence[Check] = (), *, look: bool = False) -> flask.Response:
         config = self._files.config
         certificate = load_pem_x509_certificate(config.certificate.read_bytes())
         last = certificate.not_valid_after_utc
         return self._site.page(
-            "node.html.j2", status=400 if wrong else 200, place="node", checks=checks, look=look,
+            "node.html.j2", place="node", checks=checks, look=look,
             days=days_left(certificate), until=f"{last.day} {last:%B %Y}", renew_days=RENEW_DAYS, causes=CAUSES,
             waiting=self._waiting().there(),
-            wrong={"invite": [wrong]} if wrong else {}, keys="keys" in flask.request.form,
         )  # fmt: skip
 
     def _waiting(self) -> Next:
         return Next(self._files.config.key, self._files.config.certificate, self._files.config.keys)
 
     def renew(self) -> flask.Response:
-        keys, sent = "keys" in flask.request.form, flask.request.files.get("invite")
-        given = sent if sent is not None and sent.filename else None
-        with tempfile.TemporaryDirectory(prefix="privity-") as folder:
-            file = Path(folder) / "invite.json"
-            if given is not None:
-                given.save(file)
-            try:
-                with self._site.log.change("made new keys", own_keys=keys, newer_invite=given is not None):
-                    joining.renew(self._files.config, keys=keys, invite=None if given is None else file)
-            except PrivityError as error:
-                if given is None:
-                    raise
-                # Its name and place here are nothing to whoever chose it.
-                return self._node(wrong=f"{error.message}. {error.remedy}".replace(str(file), "the file"))
+        keys = "keys" in flask.request.form
+        with self._site.log.change("made new keys", own_keys=keys):
+            joining.renew(self._files.config, keys=keys)
         return changed("node", "renewed")
 
     def answer(self) -> flask.Response:

@@ -35,7 +35,7 @@ from privity.common.node.tls_check import Finding, Stage, check_connection, chec
 from privity.common.notices.channels import Channel, Mail
 from privity.common.notices.outbox import WAITS, Outbox
 from privity.common.privacy.budget import readable
-from privity.common.privacy.ledger_folder import default_ledger, ledgers_folder, open_ledger, other_ledgers, whose
+from privity.common.privacy.ledger_folder import default_ledger, ledgers_folder, open_ledger, other_ledgers
 from privity.common.storage.journal import Journal
 from privity.curator import server
 from privity.curator.run_queue import JOURNAL_FILE
@@ -370,10 +370,7 @@ def _ledger(config: party_config.PartyConfig) -> Check:
     """Whether this account has a second ledger of the same people: two would be two budgets."""
     population = party_config.read_policy(config).population.name
     here = config.ledger or default_ledger(population)
-    former = config.state / party_config.LEDGER_FILE
     others = [str(path) for path in other_ledgers(population, here)]
-    if former.resolve() != here.resolve() and str(former.resolve()) not in others and whose(former) == population:
-        others.append(str(former))
     if not others:
         return good("ledger", f"{here}, the only one of {population!r} that this account has used")
     found = f"{population!r} has another ledger, and so another budget: {', '.join(others)}"

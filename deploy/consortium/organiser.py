@@ -273,7 +273,7 @@ class Organiser:
             schema_digest=schema.digest,
             curator_member=agreement.curator_member,
             simulation=False,
-            serial=self._last_serial() + 1,
+            serial=1 if before is None else before.serial + 1,
             certificates={
                 f"{join.role}/{name}": self._certificate(join, agreement, before) for name, join in joins.items()
             },
@@ -288,13 +288,9 @@ class Organiser:
         return manifest
 
     def current(self) -> Manifest | None:
-        """The manifest as it was last sealed; none if that was by an earlier version."""
+        """The manifest as it was last sealed; none if none was."""
         manifests = ManifestFile(self.manifest_file, self.folder / ORGANISER_KEY)
         return manifests.current() if manifests.exists() else None
-
-    def _last_serial(self) -> int:
-        """Of the manifest that was last sealed, by whatever version; 0 if there is none."""
-        return int(read_json(self.manifest_file)["manifest"]["serial"]) if self.manifest_file.exists() else 0
 
     def _before_sealing(self, agreement: Agreement, missing: list[str]) -> str:
         """The commands that bring the answers which are missing."""

@@ -15,7 +15,7 @@ from privity.deploy.evaluation.evaluation import Evaluation, TableResult
 from privity.deploy.evaluation.pair_comparison import PairComparison
 from privity.deploy.evaluation.verdict import in_sentences, verdict
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 1
 WORST = 10
 NOTICE = (
     "Not for release. These figures come from the real rows without any noise: they are not private and spend no"

@@ -84,25 +84,12 @@ class OperatorClient(CuratorLink):
         return bytes(self._ask(lambda stub: stub.GetManifest(pb.ManifestRequest(), timeout=CALL_SECONDS)).document)
 
     def limits(self) -> list[bytes]:
-        """The signed documents of the limits that parties publish; none if the curator's version hands on none."""
-        with self._channel() as channel:
-            try:
-                return list(rpc.OperatorStub(channel).GetLimits(pb.LimitsRequest(), timeout=CALL_SECONDS).documents)
-            except grpc.RpcError as error:
-                if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNIMPLEMENTED:
-                    return []
-                raise self._failed(error) from None
+        """The signed documents of the limits that parties publish."""
+        return list(self._ask(lambda stub: stub.GetLimits(pb.LimitsRequest(), timeout=CALL_SECONDS)).documents)
 
     def parties(self) -> list[pb.PartyStatus]:
-        """Each party, and whether its node is connected; none if the curator's version does not say."""
-        with self._channel() as channel:
-            try:
-                found = rpc.OperatorStub(channel).GetParties(pb.PartiesRequest(), timeout=CALL_SECONDS)
-                return list(_cut(found).parties)
-            except grpc.RpcError as error:
-                if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNIMPLEMENTED:
-                    return []
-                raise self._failed(error) from None
+        """Each party, and whether its node is connected."""
+        return list(self._ask(lambda stub: stub.GetParties(pb.PartiesRequest(), timeout=CALL_SECONDS)).parties)
 
     def _ask(self, call: Callable[[rpc.OperatorStub], Answer]) -> Answer:
         with self._channel() as channel:

@@ -135,7 +135,7 @@ def run_request(asked: RunOptions, rows: int | None = None) -> dict[str, Any]:
         "exponents": None if kind.exponents is None else kind.exponents.value,
         "rows": rows,
         "attributes": asked.attributes or None,
-        **({} if asked.parties is None else {"parties": [n for n in map(str.strip, asked.parties.split(",")) if n]}),
+        "parties": None if asked.parties is None else [n for n in map(str.strip, asked.parties.split(",")) if n],
         "evaluation": None if evaluation is None else evaluation.to_dict(),
     }
 

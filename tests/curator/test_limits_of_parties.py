@@ -109,7 +109,7 @@ def test_a_curator_that_takes_no_limits_is_served_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def unknown(_self: object, _request: object, context: grpc.aio.ServicerContext) -> Any:
-        await context.abort(grpc.StatusCode.UNIMPLEMENTED, "Method not found!")
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "no such document")
 
     monkeypatch.setattr(PartyLinkServicer, "Publish", unknown)
     caplog.set_level(logging.INFO, "privity")

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 
 from privity.common.crypto.certificates import self_signed
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.storage.journal import Journal
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.curator.run_state_machine import COMPLETED, DISCARDED, FAILED, QUEUED, RUNNING, STOPPED
@@ -121,25 +120,6 @@ def test_a_run_stays_its_submitters_over_a_restart_until_the_manifest_lists_that
             without_the_submitter(network)
             await asyncio.to_thread(other.stop, "autumn")
             assert await end_of(network.server.runs, "autumn") == (STOPPED, "stopped by the operator")
-
-    asyncio.run(scenario())
-
-
-def test_a_run_of_an_earlier_version_is_anybodys(tmp_path: Path) -> None:
-    (tmp_path / "curator").mkdir()
-    journal = Journal(tmp_path / "curator" / "journal.sqlite")
-    kept = {"run": "autumn", "request": json.dumps(REQUEST), "at": "2026-01-01T00:00:00+00:00"}
-    # Tokens of then could have any form.
-    journal.record("#token/of / before", "request", json.dumps(kept).encode())
-    journal.close()
-
-    async def scenario() -> None:
-        async with NetworkConsortium(tmp_path, two_operators(), dialling=False) as network:
-            other = client_of(network, OTHER)
-            assert await asyncio.to_thread(other.submit, REQUEST, "of / before") == "autumn"
-            await asyncio.to_thread(other.stop, "autumn")
-            assert (await end_of(network.server.runs, "autumn"))[0] == STOPPED
-            assert (await asyncio.to_thread(other.why, "autumn")).submitter == ""
 
     asyncio.run(scenario())
 

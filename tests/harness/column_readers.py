@@ -1,4 +1,4 @@
-"""Readers of earlier versions, which looked at a whole column: put back, they must be found."""
+"""Readers that look at a whole column: put in the place of ours, they must be found."""
 
 from __future__ import annotations
 

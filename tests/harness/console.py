@@ -13,8 +13,6 @@ from urllib.parse import urlencode, urlsplit
 
 from privity.deploy.console.local_site import LocalSite
 
-BOUNDARY = "----a-boundary-of-a-form"
-
 
 @dataclass(frozen=True)
 class Page:
@@ -62,19 +60,6 @@ class Visitor:
             self.token = found[1]
         body = urlencode({"token": self.token, **(fields or {})}, doseq=True)
         sent = {"Origin": f"http://{self.address}", "Content-Type": "application/x-www-form-urlencoded", **headers}
-        return self.ask("POST", self.place + path, body, sent)
-
-    def upload(self, path: str, fields: dict[str, str], name: str, content: bytes, filename: str = "f") -> Page:
-        """A form with a file in its field ``name``, as a page of the console sends it."""
-        if not self.token:
-            self.post("/nothing-here")
-        parts = [
-            f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{key}"\r\n\r\n{value}\r\n'.encode()
-            for key, value in {"token": self.token, **fields}.items()
-        ]
-        head = f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="{name}"; filename="{filename}"\r\n\r\n'
-        body = b"".join((*parts, head.encode(), content, f"\r\n--{BOUNDARY}--\r\n".encode()))
-        sent = {"Origin": f"http://{self.address}", "Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
         return self.ask("POST", self.place + path, body, sent)
 
     def ask(self, method: str, path: str, body: str | bytes = "", headers: dict[str, str] | None = None) -> Page:

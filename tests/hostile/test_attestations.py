@@ -123,7 +123,7 @@ DECLARED = {"attributes": ["x0"], "declared_by": "organiser"}
         (lambda run, _: run["files"].update({"more.txt": "0" * 64}), "does not name exactly the files of a release"),
         (lambda run, _: run["files"].pop(PRIVACY), "names another privacy.json"),
         (lambda run, _: run.pop("plan_digest"), "does not fit its format"),
-        (lambda _, privacy: privacy.update(format_version=1), "does not fit its format"),
+        (lambda _, privacy: privacy.update(format_version=2), "does not fit its format"),
     ],
 )
 def test_a_party_refuses_what_its_journal_and_ledger_do_not_say(

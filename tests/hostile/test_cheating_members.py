@@ -23,7 +23,6 @@ from privity.common.protocol.secure_sum import reveal_block
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import (
     Begin,
-    Close,
     Contribute,
     Done,
     Enrol,
@@ -33,7 +32,6 @@ from privity.common.protocol.steps import (
     Sealed,
     Sum,
 )
-from privity.common.storage.canonical_json import b64, canonical_bytes
 from privity.common.wire.codec import decode_step, encode_reply
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema, make_table, open_policy, small_key
 from tests.harness.steps import laplace_round
@@ -256,36 +254,3 @@ def test_a_shifted_sum_biases_the_release_and_costs_nobody_more(tmp_path: Path) 
         counts.append((release / "marginals.json").read_text())
     assert spent[0] == spent[1] == dict.fromkeys(tables, 1)
     assert counts[0] != counts[1]
-
-
-def test_a_run_under_a_manifest_that_let_in_what_is_no_key_ends_well(tmp_path: Path) -> None:
-    """Version 1 did not look: a node that was upgraded meanwhile must start, close the run and let it go."""
-    consortium = make_consortium(3, folder=tmp_path)
-    spec = consortium.spec()
-    consortium.tell("party-1", Enrol(spec))
-    content = consortium.manifest.to_dict() | {"format_version": 1}
-    content["members"][1]["keys"]["agreement"] = b64(bytes(32))
-    journal = consortium.parties["party-1"].journal
-    journal.drop([f"{spec.run}/manifest"])
-    journal.record(f"{spec.run}/manifest", "manifest", canonical_bytes(content))
-    party = consortium.restart("party-1")
-    assert party.engine.keys_needed() == {party.identity.public()}
-    reply = consortium.tell("party-1", Begin(enrolled(consortium, consortium.public.n)))
-    assert isinstance(reply, Refusal)
-    assert consortium.tell("party-1", Close(spec.run, "STOPPED")) == Done()
-    assert party.journal.keys(f"{spec.run}/") == []
-
-
-def test_a_run_that_began_under_a_manifest_without_proofs_goes_no_further(tmp_path: Path) -> None:
-    consortium = make_consortium(3, folder=tmp_path)
-    plan = consortium.begin()
-    journal = consortium.parties["party-1"].journal
-    content = consortium.manifest.to_dict() | {"format_version": 1}
-    journal.drop([f"{plan.spec.run}/manifest"])
-    journal.record(f"{plan.spec.run}/manifest", "manifest", canonical_bytes(content))
-    consortium.restart("party-1")
-    reply = consortium.tell("party-1", Contribute(laplace_round(plan.spec.run, "test", "1", TABLES, Fraction(1))))
-    assert isinstance(reply, Refusal)
-    assert reply.code == "format-version"
-    assert consortium.parties["party-1"].ledger.spent() == 0
-    assert consortium.tell("party-1", Close(plan.spec.run, "STOPPED")) == Done()

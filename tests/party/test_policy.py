@@ -117,15 +117,12 @@ def test_no_key_may_be_missing(write, key):
         ("delta_per_run", '"1"', "delta"),
         ("delta_per_run", '"-0.1"', "delta"),
         ("delta_per_run", "0", "type"),
-        ("total_epsilon", '"4"', "moved"),
-        ("total_delta", '"0.000001"', "moved"),
-        ("rows_per_person", "3", "moved"),
         ("minimum_parties", '"3"', "type"),
         ("minimum_parties", "true", "type"),
         ("population", '""', "minLength"),
         ("secure_sums", "[]", "minItems"),
         ("exponents", '["half", "half"]', "uniqueItems"),
-        ("format_version", "2", "const"),
+        ("format_version", "2", "format-version"),
         ("approval", '"maybe"', "enum"),
         ("parties_per_person", "1.5", "type"),
         ("attributes", "[]", "minItems"),
@@ -203,12 +200,10 @@ def test_attributes_that_are_not_allowed_are_refused(write, asked, reason):
         check_run(policy, replace(SPEC, attributes=asked), "a")
 
 
-def test_names_that_stand_for_nothing_and_what_is_declared_elsewhere_now_are_faults(write):
+def test_names_that_stand_for_nothing_are_faults(write):
     lines = {
         **GOOD,
-        "total_epsilon": '"0.1"',
         "delta_per_run": '"0.0001"',
-        "rows_per_person": "3",
         "algorithms": '["dp-subn", "magic"]',
         "attributes": '["age", "[/red]"]',
     }
@@ -218,12 +213,8 @@ def test_names_that_stand_for_nothing_and_what_is_declared_elsewhere_now_are_fau
     keys = list(lines)
     assert [(p.field, p.rule, p.line) for p in caught.value.problems] == [
         ("algorithms[1]", "known", 1 + keys.index("algorithms")),
-        ("total_epsilon", "moved", 1 + keys.index("total_epsilon")),
-        ("rows_per_person", "moved", 1 + keys.index("rows_per_person")),
         ("attributes[1]", "known", 1 + keys.index("attributes")),
     ]
-    command = "privity population declare 'patients of the north' --total-epsilon 0.1 --rows-per-person 3"
-    assert {p.remedy.partition(": ")[2] for p in caught.value.problems if p.rule == "moved"} == {command}
     assert "Write some of: age, sex." in caught.value.message
     assert load_policy(write({**GOOD, "attributes": '["wing"]'})).attributes == ("wing",), "no schema is known there"
 

@@ -123,16 +123,6 @@ def test_a_run_that_began_before_a_crash_keeps_the_limits_of_then(tmp_path: Path
     assert parse(consortium.parties[NAME].journal.content("run-1/limits") or b"")["epsilon_per_run"] == "2"
 
 
-def test_a_run_that_an_earlier_version_began_goes_on_under_the_limits_of_now(tmp_path: Path) -> None:
-    consortium = make_consortium(3, folder=tmp_path)
-    consortium.begin()
-    consortium.parties[NAME].journal.drop(["run-1/limits"])
-    changed(consortium, epsilon_per_run=Fraction(2))
-    consortium.restart(NAME)
-    assert consortium.tell(NAME, contribute(1)) == Done()
-    assert parse(consortium.parties[NAME].journal.content("run-1/limits") or b"")["epsilon_per_run"] == "2"
-
-
 def test_a_lower_total_binds_at_the_next_charge_and_a_higher_one_leaves_the_policy_as_it_is() -> None:
     consortium = make_consortium(3)
     consortium.begin()

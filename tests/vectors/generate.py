@@ -244,7 +244,7 @@ def masks() -> dict:
         secret = keys[one].exchange(keys[two].public_key())
         parts = [part for name in sorted((one, two)) for part in (name.encode(), public(name))] + [context]
         bound = b"".join(struct.pack(">I", len(part)) + part for part in parts)
-        return expand(extract(b"", secret), b"privity mask agreement v2" + bound, 32)
+        return expand(extract(b"", secret), b"privity mask agreement v1" + bound, 32)
 
     def stream(key: bytes) -> list[int]:
         info = b"privity mask stream v1" + modulus.to_bytes(32, "big") + nonce

@@ -42,7 +42,7 @@ from privity.common.storage.canonical_json import digest
 from privity.common.synthesis.algorithms import ALGORITHMS
 
 PHASE = "evaluation"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 1
 
 SCORED_CELLS = 1 << 18
 """Most cells of the tables that one score asks about; of more tables a public coin takes some."""

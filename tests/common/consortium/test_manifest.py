@@ -52,7 +52,7 @@ def test_a_signed_manifest_comes_back_from_its_file(tmp_path):
 def test_any_changed_byte_of_the_content_is_refused(tmp_path):
     document = sign_manifest(MANIFEST, ORGANISER)
     content = canonical_bytes(document["manifest"])
-    rest = f'{{"format_version": 2, "signature": "{document["signature"]}", "manifest": '.encode()
+    rest = f'{{"format_version": 1, "signature": "{document["signature"]}", "manifest": '.encode()
     path, key = tmp_path / "manifest.json", tmp_path / "organiser.pub"
     key.write_text(b64(ORGANISER.public().signing))
     path.write_bytes(rest + content + b"}")
@@ -82,7 +82,7 @@ def test_another_organiser_or_signature_is_refused():
 
 def signed(content):
     signature = sign(ORGANISER.signing, "privity manifest", canonical_bytes(content))
-    return {"format_version": 2, "manifest": content, "signature": b64(signature)}
+    return {"format_version": 1, "manifest": content, "signature": b64(signature)}
 
 
 NORTH_KEYS = IDENTITIES["north"].public()
@@ -238,13 +238,13 @@ def test_one_tls_key_under_two_names_is_refused_though_signed():
         open_manifest(signed(content), PUBLIC, "manifest.json")
 
 
-def test_a_manifest_without_proofs_is_refused_with_the_remedy():
-    document = {**signed(MANIFEST.to_dict()), "format_version": 1}
-    with pytest.raises(PrivityError, match="format_version 1 is not 2") as caught:
+def test_a_manifest_of_another_version_is_refused_with_the_remedy():
+    document = {**signed(MANIFEST.to_dict()), "format_version": 2}
+    with pytest.raises(ProblemsFound) as caught:
         open_manifest(document, PUBLIC, "manifest.json")
-    assert caught.value.code == "format-version"
-    assert "seal anew" in caught.value.remedy
-    assert "renew --invite" in caught.value.remedy
+    (problem,) = caught.value.problems
+    assert (problem.field, problem.rule) == ("format_version", "format-version")
+    assert problem.remedy == "Another version of Privity wrote it: install that one, or a later one."
 
 
 def test_every_fault_of_the_format_is_named():

@@ -71,7 +71,7 @@ def test_unknown_format():
 def test_every_violation_is_reported_at_once_with_its_place():
     document = {
         "colour": 1,
-        "format_version": 2,
+        "format_version": "1",
         "fields": [
             {"name": "", "type": "text"},
             {"type": "string", "categories": []},
@@ -94,6 +94,17 @@ def test_every_violation_is_reported_at_once_with_its_place():
         ("fields[3].missingValues", "uniqueItems"),
         ("fields[3].taxonomy.A.B", "type"),
     }
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "format_version" in formats.load(name)["properties"]])
+def test_every_format_is_version_1_and_of_another_nothing_else_is_said(name):
+    assert formats.load(name)["properties"]["format_version"]["const"] == 1
+    for version in (0, 2):
+        (problem,) = formats.check({"format_version": version, "colour": 1}, name, "f.json")
+        assert str(problem) == (
+            f"f.json: format_version: [format-version] {version} is not 1."
+            " Another version of Privity wrote it: install that one, or a later one."
+        )
 
 
 def test_messages_name_what_was_found_and_what_to_do():

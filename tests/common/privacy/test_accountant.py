@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from privity.common.privacy import accountant as module
 from privity.common.privacy.accountant import FINE, Accountant, is_short, kept_short
 from privity.common.privacy.neighbouring_relation import RELATION, PrivacyMismatchError, Relation
-from privity.common.privacy.privacy_filter import spent_under_unknown_cap
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
 from privity.common.privacy.run_budget import RhoBudget
 
@@ -65,12 +64,6 @@ def test_a_loss_of_a_person_is_not_priced_for_every_row_again():
     assert Accountant(3).charged(loss).spent == loss.scaled(3)
 
 
-def test_a_run_of_an_earlier_version_is_priced_under_an_unknown_cap():
-    rho = ZCDP(Fraction(1, 100), RELATION)
-    found = Accountant(2).charged_earlier(rho, DELTA).charged_earlier(rho, Fraction(0))
-    assert found.spent == ApproxDP(spent_under_unknown_cap(Fraction(8, 100), DELTA), DELTA, RELATION)
-
-
 @pytest.mark.parametrize("loss", [PureDP(1, ADD), ApproxDP(ONE, DELTA, ADD), ZCDP(Fraction(1, 1000), ADD)])
 def test_losses_for_other_neighbours_are_refused(loss):
     """They would be told as losses for a replaced row."""
@@ -82,11 +75,6 @@ def test_losses_for_other_neighbours_are_refused(loss):
     ):
         with pytest.raises(PrivacyMismatchError, match="add or remove one row"):
             ask()
-
-
-def test_an_earlier_loss_for_other_neighbours_is_refused():
-    with pytest.raises(PrivacyMismatchError, match="add or remove one row"):
-        Accountant().charged_earlier(ZCDP(Fraction(1, 1000), ADD), DELTA)
 
 
 def test_rho_without_a_budget_has_no_price():
@@ -102,7 +90,6 @@ def test_a_raw_number_is_no_charge(number):
         lambda: before.charged(number),
         lambda: before.charged(number, BUDGET),
         lambda: before.charged(number, for_a_person=True),
-        lambda: before.charged_earlier(number, DELTA),
     ):
         with pytest.raises((TypeError, AttributeError)):
             ask()

@@ -238,7 +238,7 @@ def test_the_statement_and_the_ledger_agree_and_delta_is_told_for_a_person():
     with pytest.raises(ValueError, match="at one party each"):
         privacy_statement(
             run="r", parties={"owner": 30}, tolerate=0, protection=None, record=record,
-            parties_per_person=2,
+            parties_per_person=2, schema={"absent_rows": False, "discoveries": [], "read_off_rows": []},
         )  # fmt: skip
 
 

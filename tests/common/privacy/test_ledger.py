@@ -337,7 +337,7 @@ class TestUnusableFiles:
             "UPDATE lines SET node = 'another' WHERE step = 'c'",
             "UPDATE lines SET kind = 'adjustment' WHERE step = 'c'",
             "UPDATE lines SET terms = '{\"for_a_person\": true}' WHERE step = 'c'",
-            "UPDATE lines SET terms = NULL WHERE step = 'c'",
+            "UPDATE lines SET terms = '[]' WHERE step = 'c'",
             "UPDATE lines SET position = 5 WHERE step = 'c'",
             "UPDATE lines SET book = 1 WHERE step = 'c'",
             'UPDATE lines SET terms = replace(terms, \'"total_epsilon": "1"\', \'"total_epsilon": "9"\')'
@@ -523,7 +523,7 @@ class AnyHistory(RuleBasedStateMachine):
             kinds = Counter(e.kind for e in entries)
             # Each ledger that was merged has a declaration of its own.
             assert kinds[Kind.POPULATION] == self.declarations + self.merged
-            assert (kinds[Kind.MERGE], kinds[Kind.ADJUSTMENT]) == (self.merged, 0)
+            assert kinds[Kind.MERGE] == self.merged
             assert (ledger.spent(), ledger.spent_delta()) == self.spent()
             assert tuple(sum((e.added[i] for e in entries), Fraction(0)) for i in (0, 1)) == self.spent()
             assert ledger.population == self.people

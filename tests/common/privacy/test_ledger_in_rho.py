@@ -127,7 +127,7 @@ def test_rows_of_a_person_count_squared_in_rho():
 @pytest.mark.parametrize(
     "change",
     [
-        "rho = NULL", "rho = '1/200'", "rho = ''", "terms = NULL", "terms = '{\"epsilon\": \"2\"}'", "terms = '{}'",
+        "rho = NULL", "rho = '1/200'", "rho = ''", "terms = '{\"epsilon\": \"2\"}'", "terms = '{}'",
         "delta = '1/2'", "node = 'another'",
     ],
 )  # fmt: skip

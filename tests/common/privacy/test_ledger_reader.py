@@ -22,7 +22,7 @@ from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
 from privity.common.privacy.run_budget import RhoBudget
-from tests.harness.ledgers import PEOPLE, declared, earlier_ledger
+from tests.harness.ledgers import PEOPLE, declared
 
 ZERO = Fraction(0)
 TINY = Fraction(1, 10**9)
@@ -141,15 +141,6 @@ def test_lines_read_in_pieces_are_those_read_at_once(steps, batch):
                     exact = tuple(sum((one.added[place] for one in entries), ZERO) for place in (0, 1))
                     assert exact[0] == anew.spent() == book.spent() == writer.spent()
                     assert exact[1] == anew.spent_delta() == book.spent_delta() == writer.spent_delta()
-
-
-def test_lines_of_an_earlier_version_are_shown_as_they_were_charged_and_then_adjusted(tmp_path):
-    charges = [Charge("r", name, ZCDP(Fraction(1, 100), RELATION)) for name in "abc"]
-    earlier_ledger(tmp_path / "l", [*charges, Charge("q", "a", PURE[1])], delta=TINY, answers=["x"])
-    with closing(declared(tmp_path / "l")) as book:
-        write(book, 4, "charge", "r", PURE[2], "later")
-        check_shown(LedgerReader(book), book.entries())
-        assert [one.kind for one in LedgerReader(book).entries()].count(Kind.ADJUSTMENT) == 1
 
 
 def test_lines_of_another_ledger_are_shown_where_they_were_taken_over(tmp_path):

@@ -275,9 +275,9 @@ def test_a_ledger_that_may_not_be_read_or_written_is_refused_and_says_so(tmp_pat
         ("UPDATE lines SET terms = replace(terms, '4', '400') WHERE kind = 'population'", "changed or taken out"),
         ("DELETE FROM lines WHERE kind = 'population'", "changed or taken out"),
         ("DELETE FROM lines", "first line, with the population's total, is missing"),
-        ("UPDATE lines SET terms = NULL WHERE kind = 'charge'", "changed or taken out"),
+        ("UPDATE lines SET terms = '[]' WHERE kind = 'charge'", "changed or taken out"),
         ("UPDATE lines SET node = 'other'", "changed or taken out"),
-        ("UPDATE about SET value = '5' WHERE key = 'format_version'", "another version"),
+        ("UPDATE about SET value = '2' WHERE key = 'format_version'", "its format_version 2 is not 1"),
     ],
 )
 def test_a_declaration_that_was_changed_in_the_file_is_found(tmp_path, change, match):

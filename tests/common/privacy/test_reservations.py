@@ -319,25 +319,6 @@ def test_a_refusal_says_how_much_is_reserved_and_not_by_whom() -> None:
     ledger.check(loss("3/4"), WHO, "of another consortium")
 
 
-def test_the_first_reservation_makes_a_ledger_one_that_earlier_versions_refuse(tmp_path: Path) -> None:
-    path = tmp_path / "l"
-    ledger = declared(path, total=1)
-    charge(ledger, "r", "a", "1/4")
-    with closing(sqlite3.connect(path)) as db, db:
-        db.execute("UPDATE about SET value = '3' WHERE key = 'format_version'")
-    again = declared(path, total=1)
-
-    def version() -> str:
-        with closing(sqlite3.connect(path)) as db:
-            return dict(db.execute("SELECT key, value FROM about"))["format_version"]
-
-    charge(again, "r", "b", "1/4")
-    assert version() == "3"
-    again.reserve("r", loss("3/4"), WHO)
-    assert version() == "4"
-    assert declared(path, total=1).left() == (Fraction(1, 4), 1)
-
-
 def test_reservations_are_taken_over_with_their_ledger_and_are_told_in_words(tmp_path: Path) -> None:
     ledger, other = declared(tmp_path / "a", total=2, node="a"), declared(tmp_path / "b", total=2, node="b")
     other.reserve("r", loss(1), WHO)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import re
 from fractions import Fraction
-from pathlib import Path
 
 import pytest
 
@@ -18,11 +16,8 @@ from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
 from privity.common.privacy.run_budget import RhoBudget
 from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.privacy.statement import SENTENCES, Split, headline, privacy_statement, rounded_up
-from privity.common.release.release_folder import read_release, report_of
-from privity.common.release.release_verification import check_release
 from privity.common.release.statement_consistency import misfits
 
-FORMER = Path(__file__).parent / "former_release"
 ONE = Fraction(1)
 DELTA = Fraction(1, 2**30)
 PURE, APPROXIMATE = PureDP(ONE, RELATION), ApproxDP(ONE, DELTA, RELATION)
@@ -192,21 +187,3 @@ def test_numbers_for_people_are_not_below_the_exact_ones(number: Fraction) -> No
     told = Fraction(rounded_up(number))
     assert number <= told < number * (1 + Fraction(1, 10**5))
     assert len(rounded_up(number)) < 13
-
-
-def test_a_release_of_the_version_before_is_read_and_its_report_leads_with_the_person() -> None:
-    """Its statement led with a row's epsilon of 2, where a person with three rows loses 6."""
-    assert json.loads((FORMER / "privacy.json").read_text())["observers"][0]["epsilon"] == "2"
-    assert "seconds" in json.loads((FORMER / "run.json").read_text())
-    release = read_release(FORMER)
-    require(release.privacy, "privacy", "privacy.json")
-    require({**release.run, "files": {}}, "run", "run.json")
-    assert release.privacy["observers"][0]["epsilon"] == "6"
-    page = report_of(FORMER)
-    assert "epsilon 6 for a person; epsilon 2 for a single row" in page
-    assert (
-        "An earlier version of Privity wrote this statement. For all rows of a person the figures are epsilon = 6"
-        in page
-    )
-    assert "Seconds" not in page
-    assert check_release(FORMER)

@@ -43,8 +43,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     journal = Journal(settings.state / JOURNAL_FILE)
     for run in ("autumn", "spring"):
         Approvals(journal).file(replace(SPEC, run=run), f"registry\x1b[2J{'!' * 300}")
-    journal.record(closed_key("spring"), "closed", b"")
-    ledger_of(settings, read_policy(settings)).charge(
+    journal.record(closed_key("spring"), "closed", b"{}")
+    ledger_of(settings, read_policy(settings).population.name).charge(
         Charge("spring", "a", PureDP(Fraction(1, 3), RELATION)), Allowance(), "north"
     )
     return place

@@ -9,16 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from privity.common.errors import PrivityError
 from privity.common.exit_codes import Exit
 from privity.common.privacy.ledger import Allowance, Charge
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.privacy.neighbouring_relation import RELATION
-from privity.common.privacy.privacy_filter import spent_under_unknown_cap
-from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
-from privity.party.config import ledger_of, load_config, node_id, read_policy
+from privity.common.privacy.privacy_loss import ApproxDP, PureDP
 from tests.harness.command import here
-from tests.harness.ledgers import earlier_ledger
 from tests.harness.tables import write_people
 
 NORTH = "patients of the north"
@@ -111,45 +107,6 @@ def joined(place: Path, **changes: str) -> Path:
     settings = place / "north" / "party.toml"
     settings.write_text(settings.read_text() + "".join(f"{key} = {value!r}\n" for key, value in changes.items()))
     return place / "north"
-
-
-def test_a_node_of_an_earlier_version_is_told_what_to_declare_and_its_ledger_is_merged(place: Path) -> None:
-    north = joined(place)
-    (north / "state").mkdir()
-    losses = {"spring": PureDP(Fraction(1), RELATION), "summer": ZCDP(Fraction(1, 100), RELATION)}
-    spent = [Charge(run, "a", loss) for run, loss in losses.items()]
-    end = earlier_ledger(north / "state" / "ledger.sqlite", spent, name=NORTH, delta=DELTA)
-    policy = north / "policy.toml"
-    policy.write_text(policy.read_text() + 'total_epsilon = "4"\ntotal_delta = "0.000001"\n')
-    refused = run(place, "doctor --config north/party.toml")
-    declare = f"privity population declare {NORTH!r} --total-epsilon 4 --total-delta 0.000001"
-    assert f"Remove it, and declare it once: {declare}" in refused.stdout
-    policy.write_text(policy.read_text().replace("total_", "# total_"))
-    assert f"the population {NORTH!r} is not declared" in run(place, "doctor --config north/party.toml").stdout
-    done(place, declare.removeprefix("privity "))
-    # Before the node starts there are two ledgers, of which its own still counts for nothing.
-    assert "has another ledger, and so another budget" in run(place, "doctor --config north/party.toml").stdout
-    config = load_config(north / "party.toml")
-    for _ in range(2):
-        with closing(ledger_of(config, read_policy(config))) as ledger:
-            ledger.check_extends(*end)
-            assert ledger.spent() == 1 + spent_under_unknown_cap(Fraction(1, 100), DELTA)
-            assert ledger.spent_delta() == DELTA
-            assert ledger.node == node_id(config.state) != ""
-    shown = done(place, "party ledger --config north/party.toml --steps")
-    assert "adjustment: rho spent so far was priced too low" in shown
-    assert "2 lines of another ledger taken over" in shown
-
-
-def test_a_former_ledger_that_cannot_be_read_is_no_reason_to_begin_anew(place: Path) -> None:
-    north = joined(place)
-    (north / "state").mkdir()
-    (north / "state" / "ledger.sqlite").write_bytes(b"SQLite format 3\0" + bytes(5000))
-    done(place, f"population declare {NORTH!r} --total-epsilon 4")
-    config = load_config(north / "party.toml")
-    with pytest.raises(PrivityError, match="SQLite says") as caught:
-        ledger_of(config, read_policy(config))
-    assert caught.value.code == "ledger-unusable"
 
 
 def test_the_doctor_warns_of_a_second_ledger_of_the_same_people(place: Path) -> None:

@@ -23,9 +23,8 @@ from tests.harness.command import ROOT, here, wait_until
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
 
-FORMER = ROOT / "tests/common/privacy/former_release"
 SCORES = {
-    "format_version": 2, "epsilon": "1/2", "rows": 300, "law": "discrete Laplace", "scale": "42",
+    "format_version": 1, "epsilon": "1/2", "rows": 300, "law": "discrete Laplace", "scale": "42",
     "noise_variables": "1", "interval_level": "19/20", "half_width": 0.01,
 }  # fmt: skip
 
@@ -76,16 +75,6 @@ def test_names_that_act_or_are_long_do_nothing_to_the_terminal(tmp_path: Path) -
     assert max(cell_len(line) for line in done.stdout.splitlines() if "±" in line) <= 80
 
 
-def test_a_release_of_an_earlier_version_is_shown(tmp_path: Path) -> None:
-    shutil.copytree(FORMER, tmp_path / "former")
-    done = here(tmp_path, "privity show former")
-    assert done.returncode == Exit.DONE, done.stderr
-    assert "epsilon 6 for a person; epsilon 2 for a single row" in " ".join(done.stdout.split())
-    again = here(tmp_path, "privity report former")
-    assert again.returncode == Exit.DONE, again.stderr
-    assert "epsilon 6 for a person; epsilon 2 for a single row" in (tmp_path / "report.html").read_text()
-
-
 @pytest.mark.parametrize("command", ["show release", "report release"])
 def test_what_is_missing_or_of_a_later_version_is_named(made: Path, tmp_path: Path, command: str) -> None:
     nothing = here(tmp_path, f"privity {command}")
@@ -102,7 +91,7 @@ def test_what_is_missing_or_of_a_later_version_is_named(made: Path, tmp_path: Pa
     run.write_text(json.dumps(json.loads(run.read_text()) | {"format_version": 99}))
     later = here(tmp_path, f"privity {command}")
     assert later.returncode == Exit.INPUT
-    assert "[later-version] a later version of Privity wrote this release: 99 is above 2." in later.stderr
+    assert "release/run.json: format_version: [format-version] 99 is not 1. Another version of Privity" in later.stderr
     assert not (tmp_path / "report.html").exists()
 
 

@@ -282,14 +282,11 @@ def tightens_the_policy(owners: Owners) -> None:
 
 
 def renews_the_certificate(owners: Owners) -> None:
-    """An owner, with new keys besides, by the invite that the organiser sent anew."""
+    """An owner, with new keys besides."""
     owners.goes("Is all well? Keys")
     owners.looks_at_this()
     owners.tabs_to("new keys for signing and sealing, too (if they may have become known to somebody)")
     owners.presses(Keys.SPACE)
-    # What a dialogue of the system would put there.
-    field = owners.driver.find_element(By.ID, "invite")
-    field.send_keys(str(owners.place / "organiser" / "invites" / "north.json"))
     owners.goes("Make a new certificate")
     owners.sees("New keys are made.", "wait for the organiser")
     owners.tabs_to("the answer with the new public keys")

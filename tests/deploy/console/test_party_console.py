@@ -12,7 +12,6 @@ import pytest
 from privity.common.errors import PrivityError
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.storage.journal import Journal
-from privity.deploy.console.local_site import LARGEST_FORM, LARGEST_UPLOAD
 from privity.deploy.console.party_console import party_site
 from privity.deploy.console.run_list import A_PAGE
 from privity.party.approvals import Approvals
@@ -186,39 +185,6 @@ def test_keys_are_renewed_and_the_answer_is_for_the_organiser(owner: Visitor, no
     assert b"PRIVATE" not in answer.body
     assert "wait for the organiser" in owner.get("/node").text
     assert owner.post("/node/renew").status == 400
-
-
-def test_a_newer_invite_is_taken_from_a_file(owner: Visitor, north: Path, founded: Path) -> None:
-    invite = (founded / "organiser" / "invites" / "north.json").read_bytes()
-    other = (founded / "organiser" / "invites" / "south.json").read_bytes()
-    bad = {
-        b"": "not JSON",
-        b"\x89PNG\r\n\x1a\n": "not UTF-8",
-        b"[" * 100_000: "nested too deep",
-        b'{"format_version": 2, "invite": {"schema": {}}, "signature": "<script>"}': "the file",
-        invite.replace(b'"minimum_parties": ', b'"minimum_parties": 1'): "the file",
-        other: "the file invites another member than north",
-    }
-    for content, words in bad.items():
-        page = owner.upload("/node/renew", {"keys": "on"}, "invite", content, "../../party.toml")
-        assert page.status == 400, content[:40]
-        assert words in page.text
-        assert "Nothing was made." in page.text
-        assert "/privity-" not in page.text, "where it lay for a moment is nothing to anybody"
-        assert 'name="keys" checked' in page.body.decode()
-        assert not (north.parent / "next").exists()
-    assert owner.upload("/node/renew", {}, "invite", b" " * (LARGEST_UPLOAD + 1)).status == 413
-    assert owner.upload("/policy/preview", {}, "invite", b" " * (LARGEST_FORM + 1)).status == 413, "of no other form"
-    assert owner.upload("/node/renew", {}, "invite", invite).status == 303
-    assert (north.parent / "next" / "tls.pem").exists()
-    assert not (north.parent / "next" / "keys").exists()
-    assert "newer_invite: True" in owner.get("/log").text
-
-
-def test_a_form_with_a_file_needs_the_token_too(owner: Visitor, north: Path) -> None:
-    owner.token = "forged"
-    assert owner.upload("/node/renew", {}, "invite", b"{}").status == 403
-    assert not (north.parent / "next").exists()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,6 @@ from privity.common.formats import read_json
 from privity.common.storage.canonical_json import b64
 from privity.curator.joining import settings_text
 from privity.deploy.consortium.organiser import Organiser, load_agreement
-from privity.deploy.operator.operator_folder import OPERATOR_TOML
 from privity.party import joining
 from privity.party.policy import Approval
 from tests.harness.command import here, privity
@@ -329,71 +328,6 @@ def test_a_signed_manifest_with_one_key_twice_is_refused_by_every_role(organiser
     organiser.manifest_file.write_text(document)
     with pytest.raises(ProblemsFound, match=named):
         organiser.seal()
-
-
-def of_version_1(file: Path) -> None:
-    """What the release before made of it: nobody proved anything."""
-    document = json.loads(file.read_text())
-    document["format_version"] = 1
-    if "join" in document:
-        document["signature"] = (document.pop("proofs") or {}).get("signing")
-        del document["join"]["possession_key"]
-    elif "invite" in document:
-        del document["invite"]["possession_key"]
-    else:
-        document["manifest"]["format_version"] = 1
-    file.write_text(json.dumps(document))
-
-
-def test_a_consortium_of_the_version_before_is_sealed_anew_from_renewed_answers(organiser: Organiser) -> None:
-    join_all(organiser)
-    organiser.seal()
-    home = organiser.folder.parent
-    everybody = organiser.agreement().everybody()
-    (home / "curator" / "curator.toml").write_text(settings_text("127.0.0.1:0"))
-    (home / "operator" / "operator.toml").write_text(OPERATOR_TOML.format(curator='"localhost:7443"'))
-    copies = {member: home / member / "manifest.json" for member in everybody}
-    for copy in copies.values():
-        copy.write_bytes(organiser.manifest_file.read_bytes())
-    answers = [home / member / f"join-{member}.json" for member in everybody]
-    invites = [organiser.folder / "invites" / f"{member}.json" for member in everybody]
-    for file in (organiser.manifest_file, *copies.values(), *answers, *organiser.joins.iterdir(), *invites):
-        of_version_1(file)
-
-    with pytest.raises(ProblemsFound) as caught:
-        organiser.seal()
-    assert len(caught.value.problems) == len(everybody)
-    assert all("renew --invite" in problem.remedy for problem in caught.value.problems)
-    started = here(home, "privity curator serve --config curator/curator.toml")
-    assert "format_version 1 is not 2" in started.stderr
-    assert "seal anew" in started.stderr
-    refused = here(home, "privity party renew --config north/party.toml")
-    assert "privity ROLE renew --invite FILE" in refused.stderr
-
-    invited, answered = "organiser/invites", "organiser/joins"
-    lines = [
-        f"privity {role} renew --config {m}/{role}.toml --invite {invited}/{m}.json --answer {answered}/join-{m}.json"
-        for m in everybody
-        if (role := organiser.agreement().role_of(m))
-    ]
-    refused = here(home, lines[1])
-    assert "Ask the organiser for a new one: privity consortium invite" in refused.stderr
-    here(home, "privity consortium invite --folder organiser")
-    refused = here(home, lines[1].replace("invites/north", "invites/south"))
-    assert "another member than north" in refused.stderr
-    for line in lines:
-        done = here(home, line)
-        assert done.returncode == 0, done.stderr
-    sealed = organiser.seal()
-    assert sealed.serial == 2
-    assert sealed.members["north"] == Identity.load(home / "north" / "keys").public()
-    assert here(home, "privity curator accept organiser/manifest.json --config curator/curator.toml").returncode == 0
-    assert copies["curator"].read_bytes() == organiser.manifest_file.read_bytes()
-    # A party takes the new one from the curator: the former one is in nobody's way.
-    mine = ManifestFile(copies["north"], home / "north" / "organiser.pub")
-    assert not mine.exists()
-    assert mine.offer(organiser.manifest_file.read_bytes(), "the curator's manifest")
-    assert mine.current().serial == 2
 
 
 def test_every_faulty_join_is_named_at_once(organiser: Organiser) -> None:
