@@ -78,10 +78,11 @@ EPSILON, DELTA = Fraction(1), Fraction(1, 10**9)
 R = rho_within(EPSILON, DELTA)
 
 
-def statement(*phases, rows=1, spent=R, parties=1, epsilon="1", evaluation=None):
+def statement(*phases, rows=1, spent=R, parties=1, epsilon="1", evaluation=None, discoveries=()):
     """Of (phase, mechanism, epsilon, delta, rho)."""
     privacy = {
         "parties_per_person": parties,
+        "schema": {"discoveries": discoveries},
         "parties": [
             {
                 "name": "a",
@@ -118,6 +119,15 @@ def test_an_evaluation_counts_besides():
     assert found == 4 * R + Fraction(2, 10) ** 2 / 2
 
 
+def discovered(epsilon, delta="0"):
+    return [{"attributes": ["x"], "run": "r", "population": "p", "epsilon": epsilon, "delta": delta}]
+
+
+def test_what_the_schema_cost_counts_besides():
+    found = divergence_of_a_person(*statement(IN_RHO, discoveries=discovered("1/5")))
+    assert found == R + Fraction(1, 5) ** 2 / 2
+
+
 @pytest.mark.parametrize(
     "of",
     [
@@ -126,6 +136,7 @@ def test_an_evaluation_counts_besides():
         statement(IN_RHO, ("texts", "texts above a threshold", "1/2", "1/2000000000", "0")),
         statement(("tables", "noise of its own", "1", str(DELTA), str(R))),
         statement(IN_RHO, parties=2),
+        statement(IN_RHO, discoveries=discovered("1/5", "1/1000000")),
         statement(IN_RHO, epsilon="1/1000000000000000"),
     ],
 )
