@@ -31,6 +31,7 @@ TRUE_TEXTS = ("true", "True", "TRUE", "1")  # as Frictionless reads booleans; th
 FALSE_TEXTS = ("false", "False", "FALSE", "0")
 
 LARGEST_POINT = 2**62  # a decimal of more digits is counted in points, of which there may be so many
+WHOLE_DOUBLES = 2**53  # from here on a double may stand for several integers
 LONGEST_NUMBER = 400  # characters; a longer text is not read as a number
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
@@ -131,6 +132,12 @@ class Attribute:
     def whole(self) -> bool:
         """Whether values are whole numbers."""
         return self.numeric and self.type != "number"
+
+    @cached_property
+    def beyond_doubles(self) -> bool:
+        """Whether exact values of its domain are integers that doubles do not tell apart."""
+        reach = (*self.edges, *self.categories, *self._missing_numbers)
+        return (self.type == "integer" or self.exact) and any(abs(int(value)) >= WHOLE_DOUBLES for value in reach)
 
     @cached_property
     def temporal(self) -> Temporal | None:

@@ -41,7 +41,12 @@ def join_schemas(schemas: Mapping[str, Schema]) -> Schema:
                 attributes[place] = replace(one, categories=_all(one, attribute))
     if problems:
         raise ProblemsFound(problems)
-    return replace(joined, attributes=tuple(attributes), reviewed=all(schema.reviewed for schema in schemas.values()))
+    return replace(
+        joined,
+        attributes=tuple(attributes),
+        reviewed=all(schema.reviewed for schema in schemas.values()),
+        stored_types=any(schema.stored_types for schema in schemas.values()),
+    )
 
 
 def _besides_categories(attribute: Attribute) -> Attribute:

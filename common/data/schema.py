@@ -32,6 +32,8 @@ from privity.common.formats.line_numbers import json_lines
 __all__ = ["Attribute", "Group", "Schema", "Value", "load_schema", "parse_schema"]
 
 FORMAT_VERSION = 1
+AS_STORED = "as stored"
+"""Of ``types``: a person declared that the types which the columns were stored with are public."""
 CARRIED = ("$schema", "title", "description", "source", "license")  # kept, of no meaning for the codes
 
 
@@ -47,6 +49,8 @@ class Schema:
         left_out: other columns that a table may have; they are not read.
         dialect: how the rows are written down.
         extra_columns: whether columns that are no attributes are ignored, instead of a reason to refuse the table.
+        stored_types: whether the types are those that the columns of a table were stored with, which whoever discovered
+            the schema declared to be public; otherwise a person wrote each of them.
 
     Raises:
         ValueError: some of the attributes have a code for absent rows, and others have none.
@@ -61,6 +65,7 @@ class Schema:
     left_out: tuple[str, ...] = ()
     dialect: Dialect = COMMON
     extra_columns: bool = False
+    stored_types: bool = False
     _index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -177,8 +182,8 @@ class Schema:
         RFC 8785 has no exact ones; and absentRows if it is true. A schema without these keeps the digest it had before
         there were any.
         Not in it: the name of the table, titles, descriptions, source, license; rowConstraints, which decide no value's
-        code, but which rows of a model that was released are drawn; and how rows are written down, which may be
-        different at each party (dialect, extraColumns, decimalChar, groupChar, bareNumber).
+        code, but which rows of a model that was released are drawn; whose word the types are (types); and how rows are
+        written down, which may be different at each party (dialect, extraColumns, decimalChar, groupChar, bareNumber).
         """
         attributes = [
             {
@@ -211,12 +216,14 @@ class Schema:
         rules = {"rowConstraints": [rule.rule for rule in self.row_constraints]} if self.row_constraints else {}
         left = {"leaveOut": list(self.left_out)} if self.left_out else {}
         draft = {} if self.reviewed else {"reviewed": False}
+        types = {"types": AS_STORED} if self.stored_types else {}
         written = {"dialect": dialect} if (dialect := self.dialect.document()) else {}
         extra = {"extraColumns": "ignore"} if self.extra_columns else {}
         return {
             "format_version": FORMAT_VERSION,
             **name,
             **draft,
+            **types,
             **dict(self.carried),
             **written,
             **extra,
@@ -340,6 +347,7 @@ def parse_schema(document: object, file: str) -> Schema:
         tuple(left_out),
         dialect,
         document.get("extraColumns") == "ignore",
+        "types" in document,
     )
 
 
