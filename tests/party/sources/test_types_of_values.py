@@ -115,6 +115,7 @@ FRAMES: dict[str, Callable[[Values], Any]] = {
     "polars": of_polars,
     "polars, categories": lambda values: of_polars(values).cast(pl.Categorical),
     "polars, enum": lambda values: of_polars(values).cast(pl.Enum(["a", "1", "1.0", "True", "2024-02-29", "?", ""])),
+    "pandas, by Arrow": lambda values: pa.Table.from_pandas(of_pandas(values)),
     "Arrow": of_arrow,
     "Arrow, dictionary": lambda values: pa.table({"x": of_arrow(values)["x"].dictionary_encode()}),
     "DuckDB": lambda values: duckdb.connect().from_arrow(of_arrow(values)),
@@ -150,7 +151,7 @@ def written(write: Callable[[Path], object], file: Path) -> Path:
 
 STORED: dict[str, tuple[str, Callable[[Values, Path], str | Path]]] = {
     "CSV": ("pandas, object", write_csv),
-    "Parquet of pandas": ("pandas", lambda v, folder: written(of_pandas(v).to_parquet, folder / "a.parquet")),
+    "Parquet of pandas": ("pandas, by Arrow", lambda v, folder: written(of_pandas(v).to_parquet, folder / "a.parquet")),
     "Parquet of polars": ("polars", lambda v, folder: written(of_polars(v).write_parquet, folder / "b.parquet")),
     "Feather of Arrow": (
         "Arrow",
