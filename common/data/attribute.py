@@ -36,6 +36,7 @@ ROLES = ("data owner", "organiser")
 UNDECLARED = "undeclared"
 
 LARGEST_POINT = 2**62  # a decimal of more digits is counted in points, of which there may be so many
+WHOLE_DOUBLES = 2**53  # from here on a double may stand for several integers
 LONGEST_NUMBER = 400  # characters; a longer text is not read as a number
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,400}")
@@ -138,6 +139,12 @@ class Attribute:
     def whole(self) -> bool:
         """Whether values are whole numbers."""
         return self.numeric and self.type != "number"
+
+    @cached_property
+    def beyond_doubles(self) -> bool:
+        """Whether exact values of its domain are integers that doubles do not tell apart."""
+        reach = (*self.edges, *self.categories, *self._missing_numbers)
+        return (self.type == "integer" or self.exact) and any(abs(int(value)) >= WHOLE_DOUBLES for value in reach)
 
     @cached_property
     def temporal(self) -> Temporal | None:

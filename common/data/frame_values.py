@@ -1,12 +1,13 @@
 """The values of a pandas DataFrame: each one is read alone, whatever type pandas chose for its column.
 
-pandas chooses the type of a column from all of its values: one missing value makes integers floats. What a value's code
-is must not depend on other rows, so a value counts the same in every type that pandas may give it:
+pandas chooses the type of a column from all of its values: one missing value makes integers floats. So do polars and
+Arrow, and the nullable types are inferred as well. What a value's code is must not depend on other rows, so a value
+counts the same in every type that it may be given:
 
 - A number counts as a double, whatever its type; its text is the shortest decimal, without a point if it is integral.
   From 2^53 on doubles do not tell integers apart: such a number is read where the attribute is no whole number only.
-- A ``Decimal`` counts by its exact value, and so does an integer of a type that pandas never makes a float (Int64, or
-  one of Arrow).
+  That holds for types that keep integers exact (Int64, Arrow's) too: pandas makes them of columns that were doubles.
+- A ``Decimal`` counts by its exact value.
 - A boolean has the text ``True`` or ``False``; where the attribute is a number it is 1 or 0.
 - A date is ``2024-02-29``, a time ``2024-02-29 12:30:00``, with a fraction if it has one. Where the attribute is a date
   or time these count by their value; so do times with a zone, times of day and durations, which are read nowhere else.
@@ -31,7 +32,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privity.common.data.attribute import LONGEST_NUMBER, Attribute
+from privity.common.data.attribute import LONGEST_NUMBER, WHOLE_DOUBLES, Attribute
 from privity.common.data.dialect import PLAIN
 from privity.common.data.schema import Schema
 from privity.common.data.temporal import temporal
@@ -40,10 +41,6 @@ from privity.common.data.temporal_pattern import DEFAULT, DIGITS, SECOND
 from privity.common.formats import shorten
 
 READ_TYPES = "text, numbers, booleans, dates, times without a zone, or missing values"
-
-FROM_HERE_ROUNDED = 2**53
-"""From here on a double may stand for several integers."""
-
 
 EXACT_DURATION = temporal("duration", DEFAULT, DIGITS, None)
 
@@ -237,14 +234,19 @@ def shown(value: Value) -> str:
     return value.text if value.sort in (Sort.MISSING, Sort.UNREAD) else kind + shorten(value.text)
 
 
-def read_column(column: pd.Series) -> Sequence[Value]:
-    """Read the values of a column, of any type."""
+def read_column(column: pd.Series, *, exact: bool = False) -> Sequence[Value]:
+    """Read the values of a column, of any type.
+
+    Args:
+        exact: whether integers of a type that keeps them exact count so; only of rows that no release is made of, as
+            other rows may have decided that type.
+    """
     column, zoned = _with_numpy_times(column)
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "Mm":
         return Moments(column.to_numpy(), zoned)
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
         return _each_once(column.to_numpy(), read_value)
-    exact = _holds_exact_integers(column.dtype)
+    exact = exact and _holds_exact_integers(column.dtype)
     try:
         listed = column.tolist()
     except (ArithmeticError, ValueError):
@@ -294,7 +296,7 @@ class Moments(Sequence[Value]):
 
 
 def _holds_exact_integers(dtype: object) -> bool:
-    """Whether integers of the column were never floats for want of a missing value."""
+    """Whether the column keeps integers as they are, beside missing values too."""
     if isinstance(dtype, pd.ArrowDtype):
         return pa.types.is_integer(dtype.pyarrow_dtype)
     return isinstance(dtype, pd.api.extensions.ExtensionDtype) and dtype.kind in "iu" and dtype.name[0] in "IU"
@@ -377,7 +379,7 @@ def _number(value: int | float | np.integer | np.floating) -> Cell:
         return Cell(Sort.ROUNDED, "inf" if value > 0 else "-inf")
     if math.isnan(double):
         return MISSING
-    rounded = abs(double) >= FROM_HERE_ROUNDED and not math.isinf(double)
+    rounded = abs(double) >= WHOLE_DOUBLES and not math.isinf(double)
     return Cell(Sort.ROUNDED if rounded else Sort.NUMBER, _decimal_text(Decimal(repr(double))))
 
 

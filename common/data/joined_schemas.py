@@ -46,7 +46,8 @@ def join_schemas(schemas: Mapping[str, Schema]) -> Schema:
     if problems:
         raise ProblemsFound(problems)
     discoveries = joined_discoveries(one for schema in schemas.values() for one in schema.discoveries)
-    return replace(joined, attributes=tuple(attributes), discoveries=discoveries)
+    stored_types = any(schema.stored_types for schema in schemas.values())
+    return replace(joined, attributes=tuple(attributes), discoveries=discoveries, stored_types=stored_types)
 
 
 def _besides_categories(attribute: Attribute) -> Attribute:

@@ -17,13 +17,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from privity.common import formats
-from privity.common.data.attribute import Attribute, Value, value_text
+from privity.common.data.attribute import WHOLE_DOUBLES, Attribute, Value, value_text
 
 MADE = frozenset(("sum", "less", "lookup"))
 """Keys of a field that say what it follows from."""
-
-WHOLE_DOUBLES = 2**53
-"""Up to here every integer is a double."""
 
 LARGEST_INT64 = 2**63 - 1
 

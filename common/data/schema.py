@@ -34,6 +34,8 @@ from privity.common.text.first_few import first_few
 __all__ = ["Attribute", "Group", "Schema", "Value", "load_schema", "parse_schema"]
 
 FORMAT_VERSION = 1
+AS_STORED = "as stored"
+"""Of ``types``: a person declared that the types which the columns were stored with are public."""
 CARRIED = ("$schema", "title", "description", "source", "license")  # kept, of no meaning for the codes
 
 
@@ -49,6 +51,8 @@ class Schema:
         dialect: how the rows are written down.
         extra_columns: whether columns that are no attributes are ignored, instead of a reason to refuse the table.
         discoveries: what was derived from rows at a cost, and is added to what a release by this schema costs.
+        stored_types: whether the types are those that the columns of a table were stored with, which whoever discovered
+            the schema declared to be public; otherwise a person wrote each of them.
 
     Raises:
         ValueError: some of the attributes have a code for absent rows, and others have none.
@@ -63,6 +67,7 @@ class Schema:
     dialect: Dialect = COMMON
     extra_columns: bool = False
     discoveries: tuple[Discovery, ...] = ()
+    stored_types: bool = False
     _index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -132,6 +137,7 @@ class Schema:
                 declared.setdefault(attribute.read_off_rows, []).append(attribute.name)
         return {
             "absent_rows": self.absent_rows,
+            "stored_types": self.stored_types,
             "discoveries": [discovery.document() for discovery in self.discoveries],
             "read_off_rows": [{"attributes": names, "declared_by": role} for role, names in declared.items()],
         }
@@ -221,8 +227,9 @@ class Schema:
         other; decimals and histogram, if a binned number declares them; decimals, format and timezone of dates and
         times; what is computed of another column. Defaults are written out, a number of bins as the edges it gives,
         a taxonomy as lists (the order of groups matters), and every number as a text ("343/16"), as
-        RFC 8785 has no exact ones; who declared public what was read off rows; absentRows if it is true; and what was
-        discovered at which cost. A schema without these has the digest of one for which they do not exist.
+        RFC 8785 has no exact ones; who declared public what was read off rows, or that types are as stored; absentRows
+        if it is true; and what was discovered at which cost. A schema without these has the digest of one for which
+        they do not exist.
         Not in it: the name of the table, titles, descriptions, source, license; rowConstraints, which decide no value's
         code, but which rows of a model that was released are drawn; and how rows are written down, which may be
         different at each party (dialect, extraColumns, decimalChar, groupChar, bareNumber).
@@ -247,6 +254,8 @@ class Schema:
         document: dict[str, Any] = {"format_version": FORMAT_VERSION, "attributes": attributes}
         if self.absent_rows:
             document["absentRows"] = True
+        if self.stored_types:
+            document["types"] = AS_STORED
         if self.discoveries:
             document["discoveries"] = [discovery.document() for discovery in self.discoveries]
         return hashlib.sha256(rfc8785.dumps(document)).hexdigest()
@@ -260,12 +269,14 @@ class Schema:
         absent = {"absentRows": True} if self.absent_rows else {}
         rules = {"rowConstraints": [rule.rule for rule in self.row_constraints]} if self.row_constraints else {}
         left = {"leaveOut": list(self.left_out)} if self.left_out else {}
+        types = {"types": AS_STORED} if self.stored_types else {}
         written = {"dialect": dialect} if (dialect := self.dialect.document()) else {}
         extra = {"extraColumns": "ignore"} if self.extra_columns else {}
         found = {"discoveries": [discovery.document() for discovery in self.discoveries]} if self.discoveries else {}
         return {
             "format_version": FORMAT_VERSION,
             **name,
+            **types,
             **dict(self.carried),
             **written,
             **extra,
@@ -392,6 +403,7 @@ def parse_schema(document: object, file: str) -> Schema:
         dialect,
         document.get("extraColumns") == "ignore",
         tuple(read_discovery(entry) for entry in document.get("discoveries", ())),
+        "types" in document,
     )
 
 

@@ -304,7 +304,8 @@ def _type_problem(attribute: Attribute, unread: dict[Value, Places], file: str) 
 
 _CONVERT = "Convert the column first: .astype(str) makes texts."
 _REMEDIES = {
-    Sort.ROUNDED: "pandas may have rounded integers from 2**53 on: .astype('Int64') before, or texts, keep them exact.",
+    Sort.ROUNDED: "Integers from 2**53 on may have been rounded before. Read the column as texts (dtype=str), or as "
+    "Decimals: both are exact.",
     Sort.INSTANT: 'Declare the type datetime and a "timezone", or take the zone away: .dt.tz_localize(None).',
     Sort.DATETIME: "Declare the type datetime, without a timezone.",
     Sort.DATE: "Declare the type date.",

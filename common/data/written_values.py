@@ -24,9 +24,6 @@ LARGEST_INT64 = 2**63 - 1
 DECIMAL_DIGITS = 38
 """Of the widest decimal of Arrow that databases read."""
 
-WHOLE_DOUBLES = 2**53 - 1
-"""Up to here a double is one integer."""
-
 Mask = npt.NDArray[np.bool_]
 
 
@@ -88,8 +85,7 @@ def pandas_type(attribute: Attribute) -> Any:
             return "boolean" if attribute.missing else "bool"
         case "integer" if arrow_type(attribute) == pa.int64():
             # A column of int64 may have been one of doubles.
-            large = any(abs(int(value)) > WHOLE_DOUBLES for value in (*attribute.edges, *attribute.categories))
-            return "Int64" if attribute.missing or large else "int64"
+            return "Int64" if attribute.missing or attribute.beyond_doubles else "int64"
         case "number" if not attribute.exact:
             return "float64"
         case "datetime" if attribute.temporal is not None and attribute.temporal.zone is not None:

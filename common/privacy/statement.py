@@ -65,6 +65,10 @@ SENTENCES = {
         "What the schema declares of {attributes} was read off the rows, and the {role} declared it public. The"
         " guarantee holds only if it is: it does not cover what that tells."
     ),
+    "stored types": (
+        "The types of the attributes are those that the columns were stored with, and the data owner declared them"
+        " public. The guarantee holds only if they are."
+    ),
     "left out": (
         "The run was over {k} parties of the consortium. {left_out} took no part: none of their rows is in what is"
         " published, and nothing was charged for them."
@@ -356,6 +360,8 @@ def in_words(statement: Mapping[str, Any], protected: bool) -> list[str]:
     told |= {"discovered": _discovered(schema["discoveries"])}
     of_row = {"epsilon": rounded_up(row[0]), "delta": rounded_up(row[1])}
     of_person = {"epsilon": rounded_up(epsilon), "delta": rounded_up(delta)}
+    if schema["stored_types"]:
+        names.append("stored types")
     said = [SENTENCES[name].format(**told, **(of_row if name == "several rows" else of_person)) for name in names]
     for each in schema["read_off_rows"]:
         attributes, role = first_few(each["attributes"]), each["declared_by"]

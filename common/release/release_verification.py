@@ -175,7 +175,7 @@ class _Checking:
         if known != stated["discoveries"] or any(each["run"] != run for each in own):
             message = f"its discoveries are not those that {SCHEMA} names."
             self._fault(PRIVACY, "schema.discoveries", "other-schema", message)
-        for key in ("absent_rows", "read_off_rows"):
+        for key in ("absent_rows", "stored_types", "read_off_rows"):
             if told[key] != stated[key]:
                 self._fault(PRIVACY, f"schema.{key}", "other-schema", f"it is not what {SCHEMA} says.")
 

@@ -1,8 +1,9 @@
 """From bytes on disk, or a DataFrame, to the release: the whole path that an owner's rows take, on neighbouring files.
 
 The neighbours differ in one row (one person), chosen so that a reader which looks at a whole column treats everybody
-else's rows otherwise: a text among numbers, a missing value, a NUL, a truth value. The noise is the operating system's,
-as in every release that is made this way.
+else's rows otherwise: a text among numbers, a missing value, a NUL, a truth value. One case declares types alone, as an
+owner without a schema does: the type that the release's schema gives to each attribute is seen as well. The noise is
+the operating system's, as in every release that is made this way.
 """
 
 from __future__ import annotations
@@ -19,12 +20,14 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
+from privity.common.data.attribute import TYPES
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.population import Population
 from privity.deploy.audit.audited_consortium import PLENTY, POPULATION
 from privity.deploy.audit.noise_evidence import scale_of_one, statistics
 from privity.deploy.audit.subject import Seen, Source, Subject
+from privity.deploy.python.column_types import Types, open_schema
 from privity.deploy.python.synthesizers import OneWay
 from privity.party.rows import Rows
 from privity.party.sources.address import parse_address
@@ -111,12 +114,20 @@ def _frame(values: list[Any]) -> pd.DataFrame:
 
 
 def release_of(
-    name: str, field: dict[str, Any], counts: tuple[Sequence[int], Sequence[int]], table: Table, runs: int, quick: int
+    name: str,
+    field: dict[str, Any],
+    counts: tuple[Sequence[int], Sequence[int]],
+    table: Table,
+    runs: int,
+    quick: int,
+    types: Types | None = None,
 ) -> Subject:
     """Releases of noisy marginals, made as an owner makes them from Python, ledger on disk included.
 
     Args:
+        field: of each attribute, as it is declared.
         counts: true cells of an attribute in either world.
+        types: declared in the place of the fields, if there are any.
     """
     schema = _schema(field)
     zero, one = (np.array(cells, dtype=np.int64) for cells in counts)
@@ -132,9 +143,14 @@ def release_of(
             for batch in range(-(-count // ATTRIBUTES)):
                 ledger = Path(scratch) / f"ledger-{batch}.sqlite"
                 Ledger.declare(ledger, Population(POPULATION, EPSILON)).close()
-                fitted = OneWay(str(EPSILON), population=POPULATION, ledger=ledger).fit(rows, schema)
-                view = np.stack([measured.counts.ravel() for _, measured in fitted.record_.measured])
-                parts.append(statistics(view, zero, one, scale_of_one(EPSILON / ATTRIBUTES), Fraction(1)))
+                declared = schema if types is None else parse_schema(open_schema(rows, types), "audit")
+                fitted = OneWay(str(EPSILON), population=POPULATION, ledger=ledger).fit(rows, declared)
+                tables = [measured for _, measured in fitted.record_.measured]
+                view = np.stack([measured.counts.ravel() for measured in tables])
+                shown = statistics(view, zero, one, scale_of_one(EPSILON / ATTRIBUTES), Fraction(1))
+                known = fitted.model_.schema.attributes
+                kinds = [TYPES.index(known[measured.attributes[0]].type) for measured in tables]
+                parts.append(np.column_stack([shown, kinds]))
                 charged = min(charged, fitted.charged_.epsilon / ATTRIBUTES)
         return Seen({"public": np.concatenate(parts)[:count]}, charged)
 
@@ -147,6 +163,9 @@ NUMBERS = {"type": "string", "categories": ["1", "2", "other"], "outOfDomain": "
 INTEGERS = {"type": "integer", "categories": [1, 2], "missingValues": [""]}
 
 
+TYPES_ALONE: Types = dict.fromkeys(_names(), INTEGERS)
+
+
 def input_subjects() -> list[Subject]:
     """Every pair of neighbours, by the way in."""
     return [
@@ -156,4 +175,5 @@ def input_subjects() -> list[Subject]:
         release_of("Parquet, missing value", INTEGERS, ([20, 1, 0], [20, 0, 1]), missing_parquet, 3_000, 0),
         release_of("DataFrame, missing value", NUMBERS, ([20, 1, 0], [20, 0, 1]), missing_frame, 3_000, 600),
         release_of("DataFrame, mixed types", NUMBERS, ([20, 1, 0], [20, 0, 1]), mixed_frame, 3_000, 0),
+        release_of("DataFrame, types", INTEGERS, ([20, 1, 0], [20, 0, 1]), missing_frame, 3_000, 0, TYPES_ALONE),
     ]

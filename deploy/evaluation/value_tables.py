@@ -191,7 +191,7 @@ class _Reading:
 
     def add_frame(self, frame: pd.DataFrame, name: str) -> None:
         """Keep rows of a frame; ``name`` is for messages."""
-        columns = [read_column(frame.iloc[:, place]) for place in range(frame.shape[1])]
+        columns = [read_column(frame.iloc[:, place], exact=True) for place in range(frame.shape[1])]
         self.add_columns([str(column) for column in frame.columns], columns, name)
 
     def add_columns(self, names: Sequence[str], columns: Sequence[Sequence[Value]], name: str) -> None:

@@ -67,14 +67,22 @@ def plain(value: Any) -> Any:
 
 
 def frame_of(table: Table) -> pd.DataFrame | None:
-    """The table as a DataFrame, each value as it is; None of what is no table in memory."""
+    """The table as a DataFrame, each value as it is; None of what is no table in memory.
+
+    Raises:
+        PrivityError: bad-option: a column of a type that Arrow does not have.
+    """
     if isinstance(table, pd.DataFrame):
         return table
     if hasattr(table, "collect") and not hasattr(table, "__arrow_c_stream__"):
         table = table.collect()  # of polars, which has not looked at its rows yet
-    if hasattr(table, "__arrow_c_stream__"):
+    if not hasattr(table, "__arrow_c_stream__"):
+        return None
+    try:
         return pa.table(table).to_pandas(types_mapper=pd.ArrowDtype)
-    return None
+    except pa.ArrowInvalid:
+        reason, hint = "Arrow does not have the type of one of its columns", "Make it integers of 64 bits, or texts."
+        raise PrivityError(Catalogue.BAD_OPTION, option="table", reason=reason, hint=hint) from None
 
 
 def coded_by(table: Table, person: str | None = None, order: str | None = None) -> Callable[[read.Schema, int], Rows]:

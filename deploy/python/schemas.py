@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
 from privity.common.data import schema as read
 from privity.common.data.attribute import UNDECLARED
@@ -24,6 +23,7 @@ from privity.common.privacy.budget import Number, readable
 from privity.common.storage.safe_files import write_text
 from privity.common.text.first_few import first_few
 from privity.deploy.python import given
+from privity.deploy.python.column_types import Types, drafted_types, open_schema
 from privity.deploy.python.html import table_in_html
 
 LONGEST_SHOWN = 60
@@ -153,6 +153,7 @@ class Schema:
         table: given.Table,
         schema: given.Schema | None = None,
         *,
+        types: Types | None = None,
         epsilon: Number,
         population: str,
         delta: Number = 0,
@@ -161,18 +162,25 @@ class Schema:
         """A schema whose domains are discovered in the table's rows under differential privacy: a charged release.
 
         Args:
-            schema: what is declared, with the domains to discover left open (``"domain": "discover"``). By default all
-                are: every column is an attribute, its type is that of the frame's column, and any value may be missing.
-                So names and types of the columns are taken to be public.
+            schema: what is declared, with the domains to discover left open (``"domain": "discover"``).
+            types: in the place of a schema whose domains are all open, and in which any value may be missing: the type
+                of each column (or keys of its field, such as ``{"type": "datetime", "timezone": "UTC"}``). Or
+                ``"as stored"``: the types that the table's columns have, which the caller thereby declares to be
+                public; the schema says so. Readers infer such types from the rows, so nothing takes them by itself.
             epsilon, delta, population, ledger: as of a fit. Texts have categories only if a delta is granted.
 
         Raises:
-            ProblemsFound, PrivityError: as of a fit; bad-option: domains below the noise, with what would do.
+            ProblemsFound, PrivityError: as of a fit; bad-option: no types, or domains below the noise, with what would
+                do.
         """
         from privity.deploy.python.discovery import Discover  # which shows its result as a Schema
 
-        if schema is None:
-            schema = open_schema(table)
+        if schema is not None and types is not None:
+            reason, hint = "the schema has them already", "Give a schema, or types."
+            raise PrivityError(Catalogue.BAD_OPTION, option="types", reason=reason, hint=hint)
+        frame = given.frame_of(table)
+        table = table if frame is None else frame  # a stream is read once
+        schema = Schema(open_schema(table, types)) if schema is None else schema
         found = Discover(epsilon, delta=delta, population=population, ledger=ledger).fit(table, schema)
         return found.schema_
 
@@ -201,6 +209,21 @@ class Schema:
     def undeclared(self) -> tuple[str, ...]:
         """Fields that were read off the rows, and that nobody has declared public."""
         return self._parsed.undeclared
+
+    @staticmethod
+    def draft_types(table: given.Table) -> str:
+        """The types of a table's columns, as text to check and to paste: ``print(Schema.draft_types(table))``.
+
+        They are read from the table and its rows, so this is **not private**, and for the data owner's screen only.
+        What a person has checked goes to ``discover(table, types={...})``.
+
+        Args:
+            table: a table in memory, or the path or address of a table that is no CSV file.
+
+        Raises:
+            PrivityError: bad-option: its columns have no types.
+        """
+        return drafted_types(table)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -273,7 +296,7 @@ class Schema:
         return table_in_html(title, self._rows(), ("attribute", "type", "domain", "missing values"))
 
     def _notes(self) -> list[str]:
-        found = []
+        found = ["types as stored, which whoever discovered it declared to be public"] * self._parsed.stored_types
         if self.undeclared:
             found.append(
                 f"a draft: not private. Read off the rows, and not declared public: {first_few(self.undeclared)}"
@@ -284,52 +307,6 @@ class Schema:
             cost = f"epsilon {readable(one.loss.epsilon)}{delta}"
             found.append(f"{first_few(one.attributes)}: discovered in {one.population}, at {cost}")
         return [*found, *self._findings]
-
-
-def open_schema(table: given.Table) -> Schema:
-    """Every column of a table in memory as an attribute whose domain is yet to be discovered.
-
-    Raises:
-        PrivityError: bad-option: no table in memory, or a column of a type whose domain cannot be discovered.
-    """
-    frame = given.frame_of(table)
-    if frame is None:
-        hint = "Give a schema whose domains are open."
-        raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason="it is missing", hint=hint)
-    fields: list[dict[str, Any]] = []
-    for name, column in frame.items():
-        kind = _type_of(column)
-        opened = {} if kind == "boolean" else {"domain": "discover"}
-        zone = {} if kind != "datetime" or (found := _zone_of(column)) is None else {"timezone": found}
-        fields.append({"name": str(name), "type": kind, **opened, **zone, "missingValues": [""]})
-    return Schema({"fields": fields})
-
-
-def _type_of(column: pd.Series) -> str:
-    kinds = pd.api.types
-    if kinds.is_bool_dtype(column.dtype):
-        return "boolean"
-    if kinds.is_integer_dtype(column.dtype):
-        return "integer"
-    if kinds.is_numeric_dtype(column.dtype):
-        return "number"
-    if isinstance(column.dtype, pd.ArrowDtype):
-        kind = column.dtype.pyarrow_dtype
-        tests = {"date": pa.types.is_date, "time": pa.types.is_time, "duration": pa.types.is_duration}
-        if found := next((name for name, fits in tests.items() if fits(kind)), None):
-            return found
-    if kinds.is_datetime64_any_dtype(column.dtype) or kinds.is_timedelta64_dtype(column.dtype):
-        return "duration" if column.dtype.kind == "m" else "datetime"
-    if kinds.is_string_dtype(column.dtype) or isinstance(column.dtype, pd.CategoricalDtype):
-        return "string"
-    reason = f"the column {column.name!r} holds {column.dtype}, for which nothing can be discovered"
-    raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint="Declare it in a schema of your own.")
-
-
-def _zone_of(column: pd.Series) -> str | None:
-    """The time zone of a column of times, as a schema declares it; None if they have none."""
-    zone = column.dt.tz
-    return None if zone is None else str(zone).removeprefix("UTC") or "UTC"
 
 
 def _written(frame: pd.DataFrame, path: Path) -> Path:

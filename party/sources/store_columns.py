@@ -126,8 +126,13 @@ def has_parts(attribute: Attribute, column: Column) -> bool:
 
 
 def fitting(attribute: Attribute) -> tuple[Kind, ...]:
-    """The kinds of columns that the attribute may be."""
+    """The kinds of columns that the attribute may be.
+
+    Of two integers that are one double none is read of a column of doubles: a missing value may have made it one.
+    """
     kinds = FITTING[attribute.type]
+    if attribute.beyond_doubles:
+        return tuple(kind for kind in kinds if kind not in FLOATS)
     if attribute.type != "datetime":
         return kinds
     other = Kind.INSTANT if attribute.timezone is None else Kind.TIMESTAMP

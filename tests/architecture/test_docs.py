@@ -26,7 +26,7 @@ from privity.deploy.operator.operator_folder import client_of
 from privity.deploy.operator.request_options import read_spec
 from privity.deploy.python.discovery import SYNTHESIZERS
 from privity.party.config import load_config as load_party
-from privity.party.policy import DECLARED, load_policy
+from privity.party.policy import load_policy
 from tests.architecture import line_links
 from tests.harness import walkthrough
 from tests.harness.command import shown_commands
@@ -230,11 +230,7 @@ def keys_of(form, prefix=""):
 @pytest.mark.parametrize("section", FORMAT_OF_SECTION)
 def test_every_key_of_a_file_is_described(section):
     text = sections("formats.md")[section]
-    # Keys that are refused with the command that took their place are told of below the table.
-    moved = set(DECLARED) if section == "policy.toml" else set()
-    keys = [key for key in keys_of(formats.load(FORMAT_OF_SECTION[section])) if key not in moved]
-    assert sorted(first_column(text, r"^ `([^`]+)` $")) == sorted(keys)
-    assert moved <= set(re.findall(r"`(\w+)`", sections("formats.md")[section]))
+    assert sorted(first_column(text, r"^ `([^`]+)` $")) == sorted(keys_of(formats.load(FORMAT_OF_SECTION[section])))
 
 
 def test_every_format_is_described():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+
+from privity.deploy.python.column_types import open_schema
 
 
 def ranks_by_all(texts: Sequence[str]) -> np.ndarray:
@@ -19,3 +22,11 @@ def ranks_by_all(texts: Sequence[str]) -> np.ndarray:
 def column_as_text(column: pd.Series) -> list[str]:
     """Finding A2: values as texts of the type that pandas chose for their column."""
     return column.map(str).tolist()
+
+
+def types_by_dtype(table: pd.DataFrame, types: Mapping[str, Any]) -> dict[str, Any]:
+    """An open schema of the types that pandas chose for the columns, whatever was declared."""
+    kinds = {"b": "boolean", "i": "integer", "u": "integer", "f": "number"}
+    declared = {name: kind if isinstance(kind, Mapping) else {} for name, kind in types.items()}
+    chosen = {str(name): kinds.get(column.dtype.kind, "string") for name, column in table.items()}
+    return open_schema(table, {name: {**keys, "type": chosen[name]} for name, keys in declared.items()})

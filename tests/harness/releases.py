@@ -22,6 +22,10 @@ from tests.harness.ledgers import declared
 SEED = 7
 
 
+NOTHING_STATED = {"absent_rows": False, "stored_types": False, "discoveries": [], "read_off_rows": []}
+"""What a schema says of itself that a person wrote and that protects no numbers of rows."""
+
+
 def release_of(
     folder: Path,
     algorithm: str,

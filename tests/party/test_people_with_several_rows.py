@@ -25,6 +25,7 @@ from privity.common.release.release_verification import check_release
 from privity.common.release.report.number_texts import rough
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema, make_table, open_policy
 from tests.harness.ledgers import charged
+from tests.harness.releases import NOTHING_STATED
 from tests.harness.steps import laplace_round
 
 ONE = Fraction(1)
@@ -83,7 +84,7 @@ def test_the_statement_prints_the_worst_case_of_a_person() -> None:
     statement = privacy_statement(
         run="r", parties={"a": 5, "b": 5, "c": 5}, tolerate=1, protection="p", record=record,
         rows_per_person={"a": 2, "b": 1, "c": 1}, parties_per_person=2,
-        schema={"absent_rows": False, "discoveries": [], "read_off_rows": []},
+        schema=NOTHING_STATED,
     )  # fmt: skip
     # a: 2 rows of 1, and the row at b of 2; b: the other way round; c: 1, and either of the others.
     assert [party["epsilon_per_person"] for party in statement["parties"]] == ["4", "4", "3"]

@@ -148,6 +148,7 @@ def may_it_be_published(release: Release) -> Verdict:
             " declared: it was read off the rows"
             for each in privacy["schema"]["read_off_rows"]
         ),
+        *(["the types of the columns are public, as the data owner declared"] * privacy["schema"]["stored_types"]),
     ]
     told = (*(f"{each};" for each in conditions[:-1]), f"{conditions[-1]}.")
     return Verdict(f"Yes, on {'two' if len(conditions) == 2 else count(len(conditions))} conditions:", told, more)

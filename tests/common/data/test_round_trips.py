@@ -76,6 +76,11 @@ def assert_same(one: CodedTable, other: CodedTable) -> None:
         assert left.tolist() == right.tolist(), name
 
 
+def keys_as_texts(frame: pd.DataFrame) -> pd.DataFrame:
+    """Integers from 2^53 on are read of a frame as texts only (docs/python.md)."""
+    return frame.astype({name: "string" for name in frame if str(frame[name].dtype) in ("Int64", "int64[pyarrow]")})
+
+
 @given(table=tables(), seed=st.integers(0, 2**32))
 def test_whatever_is_drawn_has_its_code_in_every_form(tmp_path_factory, table, seed):
     schema, folder = table.schema, tmp_path_factory.mktemp("forms")
@@ -83,8 +88,9 @@ def test_whatever_is_drawn_has_its_code_in_every_form(tmp_path_factory, table, s
     frame = decode(table, np.random.default_rng(seed))
     write_csv(as_texts(frame, schema), folder / "t.csv")
     assert_same(table, read_table(folder / "t.csv", schema))
-    assert_same(table, encode(as_pandas(frame, schema), schema, "pandas"))
-    assert_same(table, encode(as_arrow(frame, schema).to_pandas(types_mapper=pd.ArrowDtype), schema, "Arrow"))
+    assert_same(table, encode(keys_as_texts(as_pandas(frame, schema)), schema, "pandas"))
+    of_arrow = as_arrow(frame, schema).to_pandas(types_mapper=pd.ArrowDtype)
+    assert_same(table, encode(keys_as_texts(of_arrow), schema, "Arrow"))
 
 
 @settings(max_examples=10)

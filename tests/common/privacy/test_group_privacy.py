@@ -27,6 +27,7 @@ from privity.deploy.python.synthesizers import GaussianCopula, OneWay
 from privity.party.charged_releases import ChargedReleases
 from privity.party.rows import InMemory
 from tests.harness.ledgers import declared
+from tests.harness.releases import NOTHING_STATED
 from tests.harness.steps import laplace_round
 
 ONE = Fraction(1)
@@ -216,7 +217,7 @@ def test_the_statement_and_the_ledger_agree_and_delta_is_told_for_a_person():
     record.add_cost(Cost("draws", "n", pure, ("owner",)))
     statement = privacy_statement(
         run="r", parties={"owner": 30}, tolerate=0, protection=None, record=record,
-        rows_per_person={"owner": 3}, schema={"absent_rows": True, "discoveries": [], "read_off_rows": []},
+        rows_per_person={"owner": 3}, schema={**NOTHING_STATED, "absent_rows": True},
     )  # fmt: skip
     allowance = Allowance(budget=RhoBudget(ONE, DELTA))
     ledger = declared(rows=3)
@@ -238,7 +239,7 @@ def test_the_statement_and_the_ledger_agree_and_delta_is_told_for_a_person():
     with pytest.raises(ValueError, match="at one party each"):
         privacy_statement(
             run="r", parties={"owner": 30}, tolerate=0, protection=None, record=record,
-            parties_per_person=2, schema={"absent_rows": False, "discoveries": [], "read_off_rows": []},
+            parties_per_person=2, schema=NOTHING_STATED,
         )  # fmt: skip
 
 

@@ -17,14 +17,15 @@ from privity.common.privacy.run_budget import RhoBudget
 from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.privacy.statement import SENTENCES, Split, headline, privacy_statement, rounded_up
 from privity.common.release.statement_consistency import misfits
+from tests.harness.releases import NOTHING_STATED
 
 ONE = Fraction(1)
 DELTA = Fraction(1, 2**30)
 PURE, APPROXIMATE = PureDP(ONE, RELATION), ApproxDP(ONE, DELTA, RELATION)
 FOUND = Discovery(("ward",), "local-1", "patients", ApproxDP(Fraction(2), Fraction(1, 10**7), RELATION))
-STATED = {"absent_rows": False, "discoveries": [], "read_off_rows": []}
 UNDER_A_DISCOVERED_SCHEMA = {
     "absent_rows": False,
+    "stored_types": True,
     "discoveries": [FOUND.document()],
     "read_off_rows": [{"attributes": ["age"], "declared_by": "data owner"}],
 }
@@ -45,7 +46,7 @@ def statement_of(**changes):
         "tolerate": 1,
         "protection": "Paillier",
         "record": record_of(Cost("p", "m", PURE, ("a", "b", "c"))),
-        "schema": STATED,
+        "schema": NOTHING_STATED,
     }
     statement = privacy_statement(**given | changes)
     require(statement, "privacy", "privacy.json")
@@ -130,7 +131,7 @@ def all_statements():
     people = (
         {},
         {"rows_per_person": {"a": 3}},
-        {"rows_per_person": {"a": 3}, "schema": {**STATED, "absent_rows": True}},
+        {"rows_per_person": {"a": 3}, "schema": {**NOTHING_STATED, "absent_rows": True}},
     )
     protections = ({}, {"protection": None, "tolerate": 0}, {"curator_member": "a"}, {"left_out": ["d"]})
     for cost, several, protection, split in itertools.product(costs, people, protections, Split):

@@ -28,6 +28,7 @@ from privity.common.release.release_verification import check_release
 from privity.common.wire.codec import decode_reply
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.ledgers import charged
+from tests.harness.releases import NOTHING_STATED
 from tests.harness.steps import laplace, laplace_round
 
 ONE = Fraction(1)
@@ -291,7 +292,7 @@ def test_a_delta_that_means_little_is_told() -> None:
     record = RunRecord()
     record.add_cost(Cost("p", "m", ApproxDP(ONE, Fraction(1, 1000), RELATION), ("a",)))
     for rows, told in ((999, False), (1000, True)):
-        schema = {"absent_rows": False, "discoveries": [], "read_off_rows": []}
+        schema = NOTHING_STATED
         told = privacy_statement(
             run="r", parties={"a": rows}, tolerate=0, protection=None, record=record, schema=schema
         )

@@ -1,17 +1,27 @@
-"""The audit from the bytes of a file, or a DataFrame, to the release: findings A1 and A2 put back turn it red."""
+"""The audit from a file's bytes, or a DataFrame, to the release: readers of whole columns turn it red."""
 
 from __future__ import annotations
 
 import pytest
 
 from privity.deploy.audit.auditor import audit
-from privity.deploy.audit.input_paths import LETTERS, NUMBERS, input_subjects, missing_frame, ordered_csv, release_of
+from privity.deploy.audit.input_paths import (
+    INTEGERS,
+    LETTERS,
+    NUMBERS,
+    TYPES_ALONE,
+    input_subjects,
+    missing_frame,
+    ordered_csv,
+    release_of,
+)
 from privity.deploy.audit.subject import Subject
 from privity.party.sources import csv_files
-from tests.harness.column_readers import column_as_text, ranks_by_all
+from tests.harness.column_readers import column_as_text, ranks_by_all, types_by_dtype
 
 ORDERED = release_of("order", LETTERS, ([21, 0], [20, 1]), ordered_csv, 400, 0)
 MISSING = release_of("missing", NUMBERS, ([20, 1, 0], [20, 0, 1]), missing_frame, 400, 0)
+TYPES = release_of("types", INTEGERS, ([20, 1, 0], [20, 0, 1]), missing_frame, 400, 0, TYPES_ALONE)
 
 
 def holds(subject: Subject) -> bool:
@@ -20,7 +30,7 @@ def holds(subject: Subject) -> bool:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("subject", [ORDERED, MISSING], ids=lambda subject: subject.name)
+@pytest.mark.parametrize("subject", [ORDERED, MISSING, TYPES], ids=lambda subject: subject.name)
 def test_a_release_from_a_file_or_a_frame_holds_its_claim(subject: Subject) -> None:
     assert holds(subject)
 
@@ -37,6 +47,13 @@ def test_a_column_that_is_written_as_text_by_its_type_turns_it_red(monkeypatch: 
     """Finding A2: one missing value made 1.0 of everybody's 1."""
     monkeypatch.setattr("privity.common.data.table_reading.read_column", column_as_text)
     assert not holds(MISSING)
+
+
+@pytest.mark.statistical
+def test_types_that_pandas_chose_turn_it_red(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One missing value made everybody's integers numbers."""
+    monkeypatch.setattr("privity.deploy.audit.input_paths.open_schema", types_by_dtype)
+    assert not holds(TYPES)
 
 
 def test_every_way_in_is_audited() -> None:

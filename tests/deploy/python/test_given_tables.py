@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import pickle
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +20,6 @@ import privity
 from privity import AIM, NotFittedError, OneWay, Schema, declare_population
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.deploy.python.given import coded_by, given_schema
-from privity.deploy.python.schemas import open_schema
 from privity.deploy.python.stubs import stubs
 from privity.party.rows import InMemory
 
@@ -160,16 +158,6 @@ def test_names_are_loaded_when_they_are_used_and_each_is_there():
     assert [name for name in privity.__all__ if getattr(privity, name).__name__ != name] == []
     with pytest.raises(AttributeError, match="no attribute 'Aim'"):
         privity.Aim  # noqa: B018
-
-
-def test_dates_and_times_of_a_table_are_open_and_other_values_are_named():
-    moments = pd.Series([pd.Timestamp("2024-02-29", tz="Europe/Vienna")] * 3)
-    frame = pd.DataFrame({"moment": moments, "length": moments - moments, "plain": moments.dt.tz_localize(None)})
-    opened = open_schema(pa.table(frame.assign(day=[date(2024, 2, 29)] * 3)))
-    assert [field["type"] for field in opened] == ["datetime", "duration", "datetime", "date"]
-    assert opened["moment"]["timezone"] == "Europe/Vienna"
-    with pytest.raises(PrivityError, match="'blob' holds"):
-        Schema.discover(pa.table({"blob": [b"1"] * 3}), epsilon=1, population="people")
 
 
 def test_editors_are_told_the_settings_of_each_class():
