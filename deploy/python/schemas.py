@@ -149,6 +149,8 @@ class Schema:
         population: str,
         delta: Number = 0,
         ledger: Path | str | None = None,
+        person: str | None = None,
+        order: str | None = None,
     ) -> Schema:
         """A schema whose domains are discovered in the table's rows under differential privacy: a charged release.
 
@@ -156,7 +158,8 @@ class Schema:
             schema: what is declared, with the domains to discover left open (``"domain": "discover"``). By default all
                 are: every column is an attribute, its type is that of the frame's column, and any value may be missing.
                 So names and types of the columns are taken to be public.
-            epsilon, delta, population, ledger: as of a fit. Texts have categories only if a delta is granted.
+            epsilon, delta, population, ledger, person, order: as of a fit; by default the columns ``person`` and
+                ``order`` are no attributes, and a person's places may be empty. Texts have categories only if a delta is granted.
 
         Raises:
             ProblemsFound, PrivityError: as of a fit; bad-option: domains below the noise, with what would do.
@@ -164,9 +167,9 @@ class Schema:
         from privity.deploy.python.discovery import Discover  # which shows its result as a Schema
 
         if schema is None:
-            schema = open_schema(table)
-        found = Discover(epsilon, delta=delta, population=population, ledger=ledger).fit(table, schema)
-        return found.schema_
+            schema = open_schema(table, person, order)
+        found = Discover(epsilon, delta=delta, population=population, ledger=ledger)
+        return found.fit(table, schema, person=person, order=order).schema_
 
     def reviewed(self) -> Schema:
         """The same, marked as reviewed by a person: releases may be made by it."""
@@ -247,8 +250,11 @@ class Schema:
         return ["a draft: not private, and not reviewed (schema.reviewed())", *self._findings]
 
 
-def open_schema(table: given.Table) -> Schema:
+def open_schema(table: given.Table, *keys: str | None) -> Schema:
     """Every column of a table in memory as an attribute whose domain is yet to be discovered.
+
+    Args:
+        keys: columns of persons and of their order, which are no attributes; a person's places may be empty then.
 
     Raises:
         PrivityError: bad-option: no table in memory, or a column of a type whose domain cannot be discovered.
@@ -259,11 +265,13 @@ def open_schema(table: given.Table) -> Schema:
         raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason="it is missing", hint=hint)
     fields: list[dict[str, Any]] = []
     for name, column in frame.items():
+        if name in keys:
+            continue
         kind = _type_of(column)
         opened = {} if kind == "boolean" else {"domain": "discover"}
         zone = {} if kind != "datetime" or (found := _zone_of(column)) is None else {"timezone": found}
         fields.append({"name": str(name), "type": kind, **opened, **zone, "missingValues": [""]})
-    return Schema({"fields": fields})
+    return Schema({"fields": fields, **({"absentRows": True} if any(keys) else {})})
 
 
 def _type_of(column: pd.Series) -> str:
