@@ -158,8 +158,9 @@ class Schema:
             schema: what is declared, with the domains to discover left open (``"domain": "discover"``). By default all
                 are: every column is an attribute, its type is that of the frame's column, and any value may be missing.
                 So names and types of the columns are taken to be public.
-            epsilon, delta, population, ledger, person, order: as of a fit; by default the columns ``person`` and
-                ``order`` are no attributes, and a person's places may be empty. Texts have categories only if a delta is granted.
+            epsilon, delta, population, ledger, person, order: as of a fit. Texts have categories only if a delta is
+                granted. Without a schema the columns ``person`` and ``order`` are no attributes, and a person's places
+                may be empty.
 
         Raises:
             ProblemsFound, PrivityError: as of a fit; bad-option: domains below the noise, with what would do.

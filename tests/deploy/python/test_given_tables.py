@@ -92,9 +92,9 @@ def test_columns_of_people_go_together_and_are_none_of_rows_that_are_coded(tmp_p
     for table in (people(), people().to_pandas(), tmp_path / "people.csv"):
         with pytest.raises(PrivityError, match="person and order go together"):
             OneWay(1, population="people").fit(table, SCHEMA, person="ward")
-        with pytest.raises(ProblemsFound, match=r"missing-column\] 'patient'"):
+        with pytest.raises(ProblemsFound, match=r"'patient': \[missing-column\]"):
             OneWay(1, population="people").fit(table, SCHEMA, person="patient", order="age")
-    coded = coded_by(people())(parse_schema(SCHEMA, "s"), 1)
+    coded = coded_by(people())(given_schema(SCHEMA), 1)
     with pytest.raises(PrivityError, match="person: the rows are coded"):
         OneWay(1, population="people").fit(coded, SCHEMA, person="ward", order="age")
 
