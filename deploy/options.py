@@ -72,11 +72,6 @@ def row_options(
     data: str, person: str | None = None, order: str | None = None, dialect: str | None = None
 ) -> RowSettings:
     """Where the rows of a command are; paths are relative to the folder of now."""
-    if (person is None) != (order is None):
-        raise PrivityError(
-            Catalogue.BAD_OPTION, option="person", reason="person and order go together",
-            hint="Name the column of the person's key, and the one that numbers each person's rows.",
-        )  # fmt: skip
     return RowSettings(data, Path(), person=person, order=order, dialect=dialect_option(dialect))
 
 

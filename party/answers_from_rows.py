@@ -71,12 +71,12 @@ def frequent_texts(names: Sequence[str], texts: Texts, noise: np.ndarray, thresh
     """The texts of each attribute whose rows and noise together are above the threshold, in their order.
 
     Args:
-        noise: int64 of shape (attributes, rows): there are no more texts than rows, and none is revealed without noise.
+        noise: int64 of shape (attributes, rows): there are no more texts than rows, and each has noise of its own.
     """
     found = {}
     for name, drawn in zip(names, noise, strict=True):
         counts = texts(name)
-        noisy = zip(sorted(counts), drawn.tolist(), strict=False)
+        noisy = zip(sorted(counts), drawn[: len(counts)].tolist(), strict=True)
         found[name] = [text for text, more in noisy if counts[text] + more > threshold]
     return found
 

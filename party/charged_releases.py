@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -30,7 +30,7 @@ from privity.common.protocol.steps import Select, SelectionStep, SelectTable, st
 from privity.common.storage.canonical_json import digest
 from privity.common.storage.journal import Journal
 from privity.party import answers_from_rows
-from privity.party.rows import Rows, Texts
+from privity.party.rows import Rows
 
 CATEGORIES = "categories"
 
@@ -230,13 +230,12 @@ class ChargedReleases:
         run: str,
         names: Sequence[str],
         mechanism: ThresholdedCounts,
-        texts: Texts,
         allowance: Allowance,
     ) -> dict[str, list[str]]:
-        """The texts of these attributes that many rows have; the same at every repetition.
+        """The texts of these open attributes that many rows have; the same at every repetition.
 
-        Args:
-            texts: how many rows have each text of an attribute.
+        Raises:
+            ValueError: more rows are counted than are priced; nothing is released then.
         """
         if mechanism.columns != len(names):
             raise PrivityError(Catalogue.STEP_REFUSED, step=CATEGORIES, reason="it is priced for other columns")
@@ -244,12 +243,19 @@ class ChargedReleases:
 
         def answer() -> bytes:
             noise = mechanism.sample(self.rows, self._entropy(label))
-            return json.dumps(answers_from_rows.frequent_texts(names, texts, noise, mechanism.threshold)).encode()
+            return json.dumps(answers_from_rows.frequent_texts(names, self._texts, noise, mechanism.threshold)).encode()
 
         content = digest({"names": list(names), "epsilon": str(mechanism.epsilon), "delta": str(mechanism.delta)})
         charge = Charge(run, CATEGORIES, mechanism.loss(RELATION))
         found: dict[str, list[str]] = json.loads(self._answer_once(label, content, charge, allowance, answer))
         return found
+
+    def _texts(self, name: str) -> Mapping[str, int]:
+        """How many rows have each text of an attribute; each row that is priced has one at the most."""
+        counts = self._rows.texts(name)
+        if sum(counts.values()) > self.rows:
+            raise ValueError("more rows are counted than are priced")
+        return counts
 
     def _largest_move(self, step: SelectionStep) -> int:
         """By how much a row moves a score at most; refuses candidates that there are no scores of."""

@@ -14,11 +14,12 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import Request, count_marginals
 from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
+from privity.common.errors import Catalogue, PrivityError
 from privity.party.sources.fingerprint import digest, fingerprint
 
 Counts = npt.NDArray[np.int64]
 Texts = Callable[[str], Mapping[str, int]]
-"""How many rows have each text of an attribute."""
+"""How many rows have each text of an attribute whose categories are open."""
 
 PASS_CELLS = 1 << 23
 """Of the tables of requests that are counted in one pass: 64 MiB of counts."""
@@ -56,25 +57,47 @@ class Rows(Protocol):
         """For each (parents, attributes) each attribute's table with the parents: (size, cells of the parents)."""
         ...
 
+    def texts(self, name: str) -> Mapping[str, int]:
+        """How many rows have each text of an open attribute, of those texts that may become its categories.
+
+        The rows are those of every other count: of a person no more than its places, and absent ones have no text.
+        """
+        ...
+
     def forget(self) -> None:
         """Drop what was kept for further questions of a run."""
         ...
 
 
-class InMemory:
-    """Rows as a coded table."""
+def only_codes(_name: str) -> Mapping[str, int]:
+    """The ``Texts`` of rows of which nothing but their codes is there.
 
-    def __init__(self, table: CodedTable) -> None:
+    Raises:
+        PrivityError: bad-option, always.
+    """
+    reason, hint = "some categories are yet to be discovered, and the rows are coded", "Give the table itself."
+    raise PrivityError(Catalogue.BAD_OPTION, option="table", reason=reason, hint=hint)
+
+
+class InMemory:
+    """Rows as a coded table.
+
+    Args:
+        texts: of whoever coded it, about the same rows.
+    """
+
+    def __init__(self, table: CodedTable, texts: Texts = only_codes) -> None:
         self.table = table
         self.schema = table.schema
         self.rows = table.rows
+        self.texts = texts
 
     @cached_property
     def digest(self) -> str:
         return digest(self.schema, self.rows, fingerprint(self.table.columns, self.schema))
 
     def over(self, names: Collection[str] | None) -> InMemory:
-        return self if names is None else InMemory(self.table.over(names))
+        return self if names is None else InMemory(self.table.over(names), self.texts)
 
     def count(self, marginals: Sequence[Marginal]) -> Counts:
         return count_marginals(self.table, marginals)

@@ -119,10 +119,15 @@ def encode(frame: pd.DataFrame, schema: Schema, file: str) -> CodedTable:
     numbers (row 1 is the first one after the header), so they are for the owner's screen only.
     """
     coder = Coder(schema, file)
+    return _joined([coder.code(frame_batch(frame, schema))], coder)
+
+
+def frame_batch(frame: pd.DataFrame, schema: Schema, also: Sequence[str] = ()) -> Batch:
+    """All rows of a frame; values of other columns than the attributes' and ``also`` are left out."""
     names = [str(name) for name in frame.columns]
-    read = {column for column, _ in schema.columns_of(names)}
+    read = {*also, *(column for column, _ in schema.columns_of(names))}
     columns = [read_column(frame.iloc[:, place]) if name in read else () for place, name in enumerate(names)]
-    return _joined([coder.code(Batch(names, columns, range(1, len(frame) + 1)))], coder)
+    return Batch(names, columns, range(1, len(frame) + 1))
 
 
 def _joined(batches: Sequence[list[Column]], coder: Coder) -> CodedTable:

@@ -27,7 +27,7 @@ def check(
     settings = load_config(config)
     schema = load_schema(settings.schema)
     per_person = read_policy(settings, schema.names).population.rows_per_person
-    address, access = settings.rows.address(), settings.rows.access(per_person)
+    address, access = settings.rows.address(), settings.rows.access(schema, per_person)
     say(f"{address.name} ({address.form.value})")
     with terminal.console(err=True).status(title := "Reading all rows ...") as status, shown_on(status, title):
         found = inspect(address, schema, access)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Annotated
@@ -42,7 +41,6 @@ from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
 from privity.party.sources.open_rows import open_rows
-from privity.party.sources.text_counts import texts_of_source
 
 schema_app = typer.Typer(help="Draft, check or discover the schema of a table.", no_args_is_help=True)
 schema_app.command("types")(types)
@@ -79,7 +77,8 @@ def check(
         for constraint in schema.row_constraints:
             say(f"Rule: {constraint.rule}")
     else:
-        say(f"{data}: {rows} rows, all in the domain.")
+        # How many places people fill is private where there are absent ones.
+        say(f"{data}: {'all rows' if schema.absent_rows else f'{rows} rows, all'} in the domain.")
         _tell_wide_bins(address, schema)
         _tell_broken_rules(address, schema)
 
@@ -193,6 +192,10 @@ def discover(
     ledger: Annotated[
         Path | None, typer.Option(help="the ledger's file; by default in the user's state folder")
     ] = None,
+    person: Annotated[
+        str | None, typer.Option(help="column with the person's key, if a person has several rows")
+    ] = None,
+    order: Annotated[str | None, typer.Option(help="column that numbers each person's rows")] = None,
     dialect: DialectOption = None,
 ) -> None:
     """Discover the open domains of a schema under differential privacy, or read them from a release of discover."""
@@ -221,21 +224,17 @@ def discover(
         declared.require_reviewed(schema)
         with closing(open_ledger(population, ledger)) as book:
             rows_per_person = book.population.rows_per_person
-        options = row_options(data, dialect=dialect)
+        options = row_options(data, person, order, dialect)
         table = options.open(declared, rows_per_person).rows
 
         def coded(schema: Schema) -> Rows:
             return table if schema == declared else options.open(schema, rows_per_person).rows
 
-        def texts(name: str) -> Mapping[str, int]:
-            return texts_of_source(options.address(), declared, name, default_memory())
-
         discovering = Discover(epsilon, delta=delta, population=population, ledger=ledger)
         if names := [attribute.name for attribute in open_texts(declared)]:
             least = discovering.for_texts(declared, table.rows, numbers=not categories_only)[0].threshold
             say(f"Texts of {', '.join(names)} become categories if more than about {least} rows have them.")
-        fitted = discovering.fit(coded, declared, texts=texts, numbers=not categories_only)
-        known = fitted.discovered
+        known = (fitted := discovering.fit(coded, declared, numbers=not categories_only)).discovered
         say(f"Population {population!r}: epsilon {readable(fitted.spent_.epsilon)} in all.")
     parse_schema(known.table_schema(), str(out))  # what is written can be read
     write_text(json.dumps(known.table_schema(), indent=2, ensure_ascii=False) + "\n", out)

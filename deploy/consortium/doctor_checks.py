@@ -348,7 +348,9 @@ def _ready_schema(file: Path) -> Iterator[Check]:
 def _data(config: party_config.PartyConfig) -> Check:
     schema = load_schema(config.schema)
     opened = config.rows.open(schema, party_config.read_policy(config).population.rows_per_person)
-    return good("data", f"{opened.survey.rows} rows, all within the schema")
+    # How many of its places people fill is private where there are absent ones.
+    what = "places" if schema.absent_rows else "rows"
+    return good("data", f"{opened.rows.rows} {what}, all within the schema")
 
 
 def _budget(config: party_config.PartyConfig) -> Check:

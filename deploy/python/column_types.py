@@ -53,20 +53,25 @@ _STORED = {
 }  # fmt: skip
 
 
-def open_schema(table: given.Table, types: Types | None) -> dict[str, Any]:
+def open_schema(table: given.Table, types: Types | None, *keys: str | None) -> dict[str, Any]:
     """A schema in which the domain of every column is yet to be discovered, and any value may be missing.
+
+    Args:
+        keys: columns of persons and of their order, if there are any: a person's places may be empty then.
 
     Raises:
         PrivityError: bad-option: nobody declared the types; they are to be as stored, and a column is stored with none.
     """
+    absent = {"absentRows": True} if any(keys) else {}
     if types is None:
         raise _undeclared(table)
     if isinstance(types, Mapping):
-        return {"fields": [_open_field(name, kind) for name, kind in types.items()]}
+        return {**absent, "fields": [_open_field(name, kind) for name, kind in types.items()]}
     if types != AS_STORED:
         hint = f'Write {{"COLUMN": "integer", ...}}, or "{AS_STORED}".'
         raise PrivityError(Catalogue.BAD_OPTION, option="types", reason=f"it is {types!r}", hint=hint)
-    return {"types": AS_STORED, "fields": [_open_field(name, keys) for name, keys in _as_stored(table).items()]}
+    stored = {name: of_field for name, of_field in _as_stored(table).items() if name not in keys}
+    return {"types": AS_STORED, **absent, "fields": [_open_field(name, of_field) for name, of_field in stored.items()]}
 
 
 def drafted_types(table: given.Table) -> str:

@@ -28,7 +28,7 @@ from privity.common.synthesis.learning.domain_discovery import (
     undiscovered,
     with_categories,
 )
-from privity.deploy.python.given import Schema, Table, coded_by, frame_of, given_schema
+from privity.deploy.python.given import Schema, Table, can_be_recoded, coded_by, given_schema
 from privity.deploy.python.schemas import Schema as TableSchema
 from privity.deploy.python.synthesizers import (
     AIM,
@@ -47,10 +47,7 @@ from privity.deploy.python.synthesizers import (
     new_run,
 )
 from privity.party.charged_releases import ChargedReleases
-from privity.party.rows import Texts
-from privity.party.sources.held_rows import default_memory
-from privity.party.sources.source_settings import RowSettings
-from privity.party.sources.text_counts import texts_of_frame, texts_of_source
+from privity.party.rows import only_codes
 
 
 class Discover(Synthesizer):
@@ -70,14 +67,12 @@ class Discover(Synthesizer):
         *,
         person: str | None = None,
         order: str | None = None,
-        texts: Texts | None = None,
         numbers: bool = True,
     ) -> Self:
         """Discover the domains; charged to the ledger even if it does not finish.
 
         Args:
             table, schema, person, order: as of every Synthesizer.
-            texts: how many rows have each text of an attribute, if the table is rows that are coded.
             numbers: whether their domains are discovered, too, if categories are; otherwise they stay open.
 
         Raises:
@@ -92,7 +87,9 @@ class Discover(Synthesizer):
             super().fit(table, declared, person=person, order=order)
             self._found = self.fitted.model.schema, self.fitted.charged, self.fitted.spent
             return self
-        texts, coded = texts or _texts(table, declared), coded_by(table, person, order)
+        if not can_be_recoded(table):
+            only_codes(open_texts(declared)[0].name)
+        coded = coded_by(table, person, order)
         names, run, run_of_rest = [attribute.name for attribute in open_texts(declared)], new_run(), new_run()
         with closing(open_ledger(self.population, self.ledger)) as ledger, ExitStack() as reserved:
             rows_per_person = ledger.population.rows_per_person
@@ -108,7 +105,7 @@ class Discover(Synthesizer):
                 reserved.enter_context(ledger.reserving(run_of_rest, needed, OWNER))
             reserved.enter_context(ledger.reserving(run, ApproxDP(most.epsilon, most.delta, RELATION), OWNER))
             releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger)
-            found = releases.categories(run, names, mechanism, texts, Allowance(most.epsilon, most.delta))
+            found = releases.categories(run, names, mechanism, Allowance(most.epsilon, most.delta))
             spent = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
             charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
             by = Discovery(tuple(names), run, ledger.population.name, charged)
@@ -168,20 +165,6 @@ class Discover(Synthesizer):
     @property
     def spent_(self) -> ApproxDP:
         return self.fitted.spent if self._found is None else self._found[2]
-
-
-def _texts(table: Table, schema: read.Schema) -> Texts:
-    """How many rows of a table have each text of an attribute.
-
-    Raises:
-        PrivityError: bad-option: its rows are coded.
-    """
-    if (frame := frame_of(table)) is not None:
-        return lambda name: texts_of_frame(frame, schema.attributes[schema.index(name)])
-    if isinstance(table, str | Path):
-        address = RowSettings(str(table), Path()).address()
-        return lambda name: texts_of_source(address, schema, name, default_memory())
-    raise PrivityError(Catalogue.BAD_OPTION, option="texts", reason="it is missing", hint="Give the table itself.")
 
 
 SYNTHESIZERS: dict[str, type[Synthesizer]] = {

@@ -13,10 +13,10 @@ import pyarrow as pa
 
 from privity.common.data import schema as read
 from privity.common.data.coded_table import CodedTable
-from privity.common.data.table_reading import encode
 from privity.common.errors import Catalogue, PrivityError
 from privity.party.rows import InMemory, Rows
-from privity.party.sources.source_settings import RowSettings
+from privity.party.sources.frame_rows import open_frame
+from privity.party.sources.source_settings import RowSettings, slots_of
 
 Table = Any
 """A pandas, polars or Arrow table, a relation of DuckDB, or anything else that speaks Arrow's stream interface; a path
@@ -89,22 +89,21 @@ def coded_by(table: Table, person: str | None = None, order: str | None = None) 
     """What gives the table's rows by a schema, for so many rows a person at the most.
 
     Args:
-        person, order: columns, of a table at an address whose people may have several rows.
+        person, order: columns, where people may have several rows or absent ones.
 
     Raises:
-        PrivityError: bad-option: it is no table.
+        PrivityError: bad-option: it is no table, or its rows are coded and columns are named.
     """
-    if (person is not None or order is not None) and not isinstance(table, str | Path):
-        hint = "Give the path of the table, or one row a person."
-        reason = "columns of people are read of a table at an address alone"
-        raise PrivityError(Catalogue.BAD_OPTION, option="person", reason=reason, hint=hint)
-    if isinstance(table, CodedTable):
-        return lambda schema, _rows: _checked(InMemory(table), schema)
     if (frame := frame_of(table)) is not None:
-        return lambda schema, _rows: InMemory(encode(frame, schema, "table"))
+        return lambda schema, most: open_frame(frame, schema, slots_of(schema, person, order, most))
     if isinstance(table, str | Path):
         settings = RowSettings(str(table), Path(), person=person, order=order)
         return lambda schema, rows_per_person: settings.open(schema, rows_per_person).rows
+    if person is not None or order is not None:
+        reason, hint = "the rows are coded, each place of a person one of them", "Give the table itself."
+        raise PrivityError(Catalogue.BAD_OPTION, option="person", reason=reason, hint=hint)
+    if isinstance(table, CodedTable):
+        return lambda schema, _rows: _checked(InMemory(table), schema)
     if callable(table):
         return lambda schema, _rows: _checked(table(schema), schema)
     if hasattr(table, "joint_counts"):

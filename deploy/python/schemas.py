@@ -158,6 +158,8 @@ class Schema:
         population: str,
         delta: Number = 0,
         ledger: Path | str | None = None,
+        person: str | None = None,
+        order: str | None = None,
     ) -> Schema:
         """A schema whose domains are discovered in the table's rows under differential privacy: a charged release.
 
@@ -167,7 +169,9 @@ class Schema:
                 of each column (or keys of its field, such as ``{"type": "datetime", "timezone": "UTC"}``). Or
                 ``"as stored"``: the types that the table's columns have, which the caller thereby declares to be
                 public; the schema says so. Readers infer such types from the rows, so nothing takes them by itself.
-            epsilon, delta, population, ledger: as of a fit. Texts have categories only if a delta is granted.
+            epsilon, delta, population, ledger, person, order: as of a fit. Texts have categories only if a delta is
+                granted. Without a schema a person's places may be empty, and types as stored leave out the columns
+                ``person`` and ``order``.
 
         Raises:
             ProblemsFound, PrivityError: as of a fit; bad-option: no types, or domains below the noise, with what would
@@ -180,9 +184,9 @@ class Schema:
             raise PrivityError(Catalogue.BAD_OPTION, option="types", reason=reason, hint=hint)
         frame = given.frame_of(table)
         table = table if frame is None else frame  # a stream is read once
-        schema = Schema(open_schema(table, types)) if schema is None else schema
-        found = Discover(epsilon, delta=delta, population=population, ledger=ledger).fit(table, schema)
-        return found.schema_
+        schema = Schema(open_schema(table, types, person, order)) if schema is None else schema
+        found = Discover(epsilon, delta=delta, population=population, ledger=ledger)
+        return found.fit(table, schema, person=person, order=order).schema_
 
     def reviewed(self, *names: str, role: str = "data owner") -> Schema:
         """The same, with what these fields of a draft declare being declared public: releases may be made by it.

@@ -80,8 +80,8 @@ class Synthesizer:
             for its shortest decimal.
         delta: the same, for an algorithm that can spend some, such as ``1e-9``; 0 is pure differential privacy.
         population: the people in these rows, as ``declare_population`` named them. Their total is for a
-            person, all of whose rows may be replaced. A table has at most their rows a person: exactly so many, absent
-            ones included, where the schema has absent rows.
+            person, all of whose rows may be replaced. A person has exactly their rows a person in a table, absent ones
+            included.
         ledger: the population's ledger; by default the one in the user's state folder.
         settings: the algorithm's own, as its class lists them.
 
@@ -146,15 +146,17 @@ class Synthesizer:
         there are any.
 
         Args:
-            table: one row a person, or as many as the population was declared with; values as in the schema. A pandas,
-                polars or Arrow table, a relation of DuckDB, or the path or address of a table (docs/sources.md).
+            table: values as in the schema. A pandas, polars or Arrow table, a relation of DuckDB, or the path or
+                address of a table (docs/sources.md).
             schema: the table's declared domains: a Schema, a Table Schema, or the path of one.
-            person, order: columns with the key of a person and the number of a row among theirs, of a table at an
-                address whose people may have several rows.
+            person, order: columns with the key of a person and the number of a row among theirs. They are needed where
+                the population was declared with several rows a person, or the schema has absent rows: each person then
+                has exactly so many places. Without them each row is a person.
 
         Raises:
             ProblemsFound: rows that do not fit the schema (the message shows values and is for the owner only).
-            PrivityError: population-undeclared, budget-exhausted or ledger-unusable.
+            PrivityError: population-undeclared, budget-exhausted or ledger-unusable; bad-option: nothing says whose a
+                row is.
         """
         declared = given_schema(schema)
         declared.require_reviewed(schema if isinstance(schema, Path | str) else None)

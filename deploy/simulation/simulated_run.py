@@ -86,6 +86,9 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     _check(task)
     schema = load_schema(task.schema) if isinstance(task.schema, Path) else task.schema
     schema.require_reviewed(task.schema if isinstance(task.schema, Path) else "the schema")
+    if schema.absent_rows:
+        hint = 'Take "absentRows" out of the schema: in a simulation each row is a person.'
+        raise _bad("schema", "it has absent rows, and parties of a simulation know no persons", hint)
     if task.algorithm != AUTO:
         ALGORITHMS[task.algorithm].check_request(task.settings, schema, task.delta)
     # Every fault of the table is told here, where its owner reads it, before any process starts.

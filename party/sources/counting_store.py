@@ -13,7 +13,7 @@ from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
 from privity.common.data.table_supersets import Superset, supersets
 from privity.common.errors import Catalogue, PrivityError
-from privity.party.rows import Counts, Rows, joint_in_passes
+from privity.party.rows import Counts, Rows, Texts, joint_in_passes
 from privity.party.sources.absent_rows import add_absent
 from privity.party.sources.pass_progress import a_pass
 from privity.party.sources.sql_queries import Questions, Survey, attributes_of
@@ -41,6 +41,7 @@ class CountedRows:
         schema: of the rows as they are seen: some attributes of the one that the questions are made for.
         survey: what the rows were like at the beginning.
         rows: n_k; those that the store does not have are absent.
+        texts: about the same rows.
         near: the same rows where they are counted faster, for many tables and for selections; None if nowhere.
     """
 
@@ -52,9 +53,10 @@ class CountedRows:
         survey: Survey,
         rows: int,
         digest: str,
+        texts: Texts,
         near: Callable[[], Rows | None],
     ) -> None:
-        self.schema, self.rows, self.digest = schema, rows, digest
+        self.schema, self.rows, self.digest, self.texts = schema, rows, digest, texts
         self._store, self._questions, self._survey, self._near = store, questions, survey, near
         self._kept: Rows | None = None
 
@@ -67,7 +69,7 @@ class CountedRows:
             return None if whole is None else whole.over(names)
 
         schema = self.schema.over(names)
-        return type(self)(self._store, self._questions, schema, self._survey, self.rows, self.digest, near)
+        return type(self)(self._store, self._questions, schema, self._survey, self.rows, self.digest, self.texts, near)
 
     def count(self, marginals: Sequence[Marginal]) -> Counts:
         domain = self.schema.derived.domain

@@ -13,7 +13,7 @@ import numpy as np
 from privity.common.data.coded_table import CodedTable, code_type
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.party.rows import InMemory, Rows
+from privity.party.rows import InMemory, Rows, Texts
 from privity.party.sources.absent_rows import absent_codes
 from privity.party.sources.coded_batches import CodedBatches, CodedFile, holds, load_coded, write_coded
 from privity.party.sources.fingerprint import digest, fingerprint
@@ -70,10 +70,14 @@ class Holder:
     Args:
         survey: of all rows that the batches hold.
         rows: n_k, absent ones too.
+        texts: about the same rows.
     """
 
-    def __init__(self, batches: CodedBatches, schema: Schema, survey: Survey, rows: int, access: Access) -> None:
+    def __init__(
+        self, batches: CodedBatches, schema: Schema, survey: Survey, rows: int, texts: Texts, access: Access
+    ) -> None:
         self._batches, self._schema, self._survey, self._access = batches, schema, survey, access
+        self._texts = texts
         self.rows = rows
         # As if the absent rows were stored.
         absent = fingerprint([np.array([code]) for code in absent_codes(schema)[: len(schema.domain)]], schema)
@@ -91,7 +95,7 @@ class Holder:
         table, _, found = load_coded(self._batches, self._schema, self._survey.rows)
         if table is None or found != self._survey.fingerprint:
             raise PrivityError(Catalogue.SOURCE_CHANGED, source=self._batches.name)
-        return InMemory(with_absent(table, self.rows))
+        return InMemory(with_absent(table, self.rows), self._texts)
 
     def cached(self) -> PassedRows:
         """In a file of coded rows, which stays."""
@@ -124,7 +128,7 @@ class Holder:
     def passed(self, batches: CodedBatches, erase: Callable[[], None] = lambda: None) -> PassedRows:
         """Read anew for each question."""
         whole, rows, stored = self._schema, self.rows, self._survey.rows
-        return PassedRows(batches, whole, whole, rows, stored, self.digest, batches.state(), erase)
+        return PassedRows(batches, whole, whole, rows, stored, self.digest, batches.state(), self._texts, erase)
 
     def near(self) -> Rows | None:
         """Close at hand for the time of a run: in memory, or in a file if they do not fit; None if nowhere."""

@@ -19,7 +19,7 @@ from privity.party.rows import InMemory, Rows
 from privity.party.sources.address import Address, Form
 from privity.party.sources.coded_batches import StoreBatches, load_coded
 from privity.party.sources.counting_store import CountedRows
-from privity.party.sources.csv_files import CsvBatches, load_slots
+from privity.party.sources.csv_files import CsvBatches
 from privity.party.sources.duckdb_store import EmbeddedStore
 from privity.party.sources.fingerprint import fingerprint
 from privity.party.sources.held_rows import (
@@ -32,6 +32,8 @@ from privity.party.sources.held_rows import (
     unfit,
     with_absent,
 )
+from privity.party.sources.open_texts import CountedTexts, StoreTexts
+from privity.party.sources.person_slots import load_slots
 from privity.party.sources.sql_coding import Numbers, is_read_apart, quoted
 from privity.party.sources.sql_queries import NO_ORDER, NO_PERSON, TIED, Questions, Slots, Survey
 from privity.party.sources.store import Store, Summing
@@ -90,11 +92,7 @@ def open_rows(address: Address, schema: Schema, access: Access | None = None) ->
         PrivityError: source-unreachable, source-refused, source-changed; bad-option: they do not fit in memory.
     """
     access = access or Access(memory=default_memory())
-    if access.slots is not None and access.slots.most > 1 and not schema.absent_rows:
-        raise PrivityError(
-            Catalogue.BAD_OPTION, option="person", reason="the schema declares no absent rows",
-            hint='Places that a person does not fill need a code: write "absentRows": true into the schema.',
-        )  # fmt: skip
+    check_places(schema, access.slots)
     schema = address.read_by(schema)
     if address.form is Form.CSV:
         return _open_csv(address, schema, access)
@@ -113,7 +111,20 @@ def open_rows(address: Address, schema: Schema, access: Access | None = None) ->
         raise RowProblemsFound(problems)
     if store.state() != state:
         raise PrivityError(Catalogue.SOURCE_CHANGED, source=store.name)
-    return Opened(_held(store, batches, questions, survey, table, access), survey, store)
+    return Opened(_held(store, batches, questions, survey, state, table, access), survey, store)
+
+
+def check_places(schema: Schema, slots: Slots | None) -> None:
+    """Refuse several places of a person that have no code where they are empty.
+
+    Raises:
+        PrivityError: bad-option.
+    """
+    if slots is not None and slots.most > 1 and not schema.absent_rows:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="person", reason="the schema declares no absent rows",
+            hint='Places that a person does not fill need a code: write "absentRows": true into the schema.',
+        )  # fmt: skip
 
 
 def _rows_to_load(store: Store, questions: Questions, schema: Schema, access: Access) -> int | None:
@@ -196,22 +207,24 @@ def _held(
     batches: StoreBatches,
     questions: Questions,
     survey: Survey,
+    state: str,
     table: CodedTable | None,
     access: Access,
 ) -> Rows:
     schema = questions.schema
     rows = survey.rows if access.slots is None else survey.persons * access.slots.most
-    holder = Holder(batches, schema, survey, rows, access)
+    texts = StoreTexts(store, questions, survey, state)
+    holder = Holder(batches, schema, survey, rows, texts, access)
     holder.tidy()
     if table is not None:
-        return InMemory(table)
+        return InMemory(table, texts)
     if access.hold is Hold.MEMORY or (access.hold is Hold.AUTO and holder.fits and not store.counts):
         return holder.loaded()
     if access.hold is Hold.CACHE:
         return holder.cached()
     if store.counts:
         counted = SummedRows if isinstance(store, Summing) else CountedRows
-        return counted(store, questions, schema, survey, rows, holder.digest, holder.near)
+        return counted(store, questions, schema, survey, rows, holder.digest, texts, holder.near)
     return holder.passed(batches)
 
 
@@ -223,8 +236,10 @@ def _open_csv(address: Address, schema: Schema, access: Access) -> Opened:
     if access.slots is not None:
         return _open_csv_slots(batches, schema, access, access.slots)
     kept: list[list[Column]] = []
+    texts = CountedTexts(schema)
     count = total = 0
-    for columns, _ in batches.with_keys(()):
+    for columns, batch in batches.with_keys(()):
+        texts.add(batch)
         count += len(columns[0])
         total += fingerprint(columns, schema)
         if coded_bytes(schema, count) <= access.memory and access.hold is not Hold.CACHE:
@@ -234,8 +249,8 @@ def _open_csv(address: Address, schema: Schema, access: Access) -> Opened:
     survey = Survey(count, count, nothing, total)
     if kept:
         table = CodedTable(schema, tuple(np.concatenate(some) for some in zip(*kept, strict=True)))
-        return Opened(InMemory(table), survey, None)
-    holder = Holder(batches, schema, survey, count, access)
+        return Opened(InMemory(table, texts), survey, None)
+    holder = Holder(batches, schema, survey, count, texts, access)
     holder.tidy()
     return Opened(holder.loaded() if access.hold is Hold.MEMORY else holder.cached(), survey, None)
 
@@ -243,9 +258,9 @@ def _open_csv(address: Address, schema: Schema, access: Access) -> Opened:
 def _open_csv_slots(batches: CsvBatches, schema: Schema, access: Access, slots: Slots) -> Opened:
     if access.hold is Hold.CACHE:
         raise unfit("a person's rows in CSV are sought in memory", "Use memory, or keep the rows in Parquet.")
-    table, persons = load_slots(batches, schema, slots)
-    survey = Survey(table.rows, persons, (0,) * len(schema.attributes), fingerprint(table.columns, schema))
-    rows = persons * slots.most
+    found = load_slots(batches, schema, slots)
+    table, rows = found.table, found.persons * slots.most
+    survey = Survey(table.rows, found.persons, (0,) * len(schema.attributes), fingerprint(table.columns, schema))
     if coded_bytes(schema, rows) > access.memory:
         raise too_many(schema, rows, "Allow more memory, or keep the rows in Parquet.")
-    return Opened(InMemory(with_absent(table, rows)), survey, None)
+    return Opened(InMemory(with_absent(table, rows), found.texts.__getitem__), survey, None)

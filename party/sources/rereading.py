@@ -13,7 +13,7 @@ from privity.common.data.marginal_counter import CountingPlan, OutOfDomainError
 from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.party.rows import Counts, Rows, joint_in_passes
+from privity.party.rows import Counts, Rows, Texts, joint_in_passes
 from privity.party.sources.absent_rows import add_absent
 from privity.party.sources.coded_batches import CodedBatches
 from privity.party.sources.pass_progress import Told, a_pass
@@ -44,6 +44,7 @@ class PassedRows:
         stored: rows that the batches hold; the others up to ``rows`` are absent.
         digest: of their state.
         state: of the batches when it was made.
+        texts: about the same rows.
         erase: takes the batches away when they are forgotten, if they were made for one run.
     """
 
@@ -56,18 +57,19 @@ class PassedRows:
         stored: int,
         digest: str,
         state: str,
+        texts: Texts,
         erase: Callable[[], None] = lambda: None,
     ) -> None:
         self.schema, self.rows, self.digest = schema, rows, digest
         self._batches, self._whole, self._stored, self._state = batches, whole, stored, state
-        self._erase = erase
+        self._erase, self.texts = erase, texts
         self._cut_off: Counted | None = None
 
     def over(self, names: Collection[str] | None) -> Rows:
         if names is None:
             return self
         schema = self.schema.over(names)
-        kept = (self.rows, self._stored, self.digest, self._state, self._erase)
+        kept = (self.rows, self._stored, self.digest, self._state, self.texts, self._erase)
         return PassedRows(self._batches, self._whole, schema, *kept)
 
     def count(self, marginals: Sequence[Marginal]) -> Counts:

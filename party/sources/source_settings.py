@@ -15,6 +15,33 @@ from privity.party.sources.open_rows import Opened, open_rows
 from privity.party.sources.sql_queries import Slots
 
 
+def slots_of(schema: Schema, person: str | None, order: str | None, rows_per_person: int) -> Slots | None:
+    """The places of each person, of a table anywhere; None: each row is a person.
+
+    Args:
+        person, order: columns with the key of a person, and the number of a row among theirs.
+
+    Raises:
+        PrivityError: bad-option: a person may have several rows or absent ones, and nothing says which are whose.
+    """
+    if (person is None) != (order is None):
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="person", reason="person and order go together",
+            hint="Name the column of the person's key, and the one that numbers each person's rows.",
+        )  # fmt: skip
+    if person is not None and order is not None:
+        return Slots(person, order, rows_per_person)
+    hint = "Name the column of the person's key, and in order the one that numbers each person's rows."
+    if rows_per_person > 1:
+        reason = f"a person may have {rows_per_person} rows, but no column says whose a row is"
+        raise PrivityError(Catalogue.BAD_OPTION, option="person", reason=reason, hint=hint)
+    if schema.absent_rows:
+        reason = "the schema has absent rows, but no column says whose a row is"
+        hint = f'{hint} If each row is a person, take "absentRows" out of the schema.'
+        raise PrivityError(Catalogue.BAD_OPTION, option="person", reason=reason, hint=hint)
+    return None
+
+
 @dataclass(frozen=True)
 class RowSettings:
     """Where the rows are, and how they are held.
@@ -40,27 +67,14 @@ class RowSettings:
         """The address; raises as ``parse_address``."""
         return parse_address(self.data, self.base, self.dialect)
 
-    def access(self, rows_per_person: int) -> Access:
-        """How the rows are to be read.
-
-        Raises:
-            PrivityError: bad-option: a person may have several rows, and nothing says which rows are whose.
-        """
-        if self.person is None and rows_per_person > 1:
-            raise PrivityError(
-                Catalogue.BAD_OPTION, option="person",
-                reason=f"a person may have {rows_per_person} rows, but no column says whose a row is",
-                hint="Name the column of the person's key, and in order the one that numbers each person's rows.",
-            )  # fmt: skip
-        slots = None
-        if self.person is not None and self.order is not None:
-            slots = Slots(self.person, self.order, rows_per_person)
+    def access(self, schema: Schema, rows_per_person: int) -> Access:
+        """How the rows are to be read; raises as ``slots_of``."""
         memory = default_memory() if self.memory is None else self.memory
-        return Access(self.hold, memory, slots, self.cache)
+        return Access(self.hold, memory, slots_of(schema, self.person, self.order, rows_per_person), self.cache)
 
     def open(self, schema: Schema, rows_per_person: int, *, tidy: bool = True) -> Opened:
         """The rows; raises as ``open_rows``."""
-        return open_rows(self.address(), schema, replace(self.access(rows_per_person), tidy=tidy))
+        return open_rows(self.address(), schema, replace(self.access(schema, rows_per_person), tidy=tidy))
 
 
 def row_settings(document: Mapping[str, Any], base: Path, cache: Path) -> RowSettings:

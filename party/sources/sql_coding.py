@@ -226,6 +226,11 @@ def _literal_of_text(column: Column, text: str) -> str | None:
     return _literal(column, text)
 
 
+def stands_for_a_value(column: Column, text: str) -> bool:
+    """Whether a value of the column may have this text where the attribute is one of texts."""
+    return _literal_of_text(column, text) is not None
+
+
 def _literal(column: Column, text: str) -> str | None:
     """The value that this text stands for, in SQL; None if the column can hold none. A number may be written anyhow."""
     match column.kind:

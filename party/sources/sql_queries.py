@@ -22,6 +22,9 @@ from privity.party.sources.store_columns import Column, Kind, has_parts, is_mome
 
 SLOT = "privity_slot"
 
+_FIGURES = f"CAST(COUNT(*) AS BIGINT) AS n, CAST(SUM({cube_sql('q')}) AS BIGINT) AS f"
+"""Of mixed rows: how many there are, and their fingerprint."""
+
 NO_PERSON = ("rows without a person.", "Give each row the key of its person.")
 NO_ORDER = ("rows without a place in the order.", "Give each row a value by which a person's rows stand.")
 TIED = ("rows of one person that it does not tell apart.", "Name a column that numbers each person's rows.")
@@ -76,12 +79,10 @@ class Questions:
             self._slot += "_"
         # What is made of a column is computed once a row, and named.
         self._made: dict[str, str] = {}
-        self._columns = [name for name, _ in schema.columns_of(store.columns)]
+        self._read = [(store.columns[name], computed) for name, computed in schema.columns_of(store.columns)]
         self._codes = [
-            self._code(place, attribute, store.columns[name], computed, texts.get(attribute.name))
-            for place, (attribute, (name, computed)) in enumerate(
-                zip(schema.attributes, schema.columns_of(store.columns), strict=True)
-            )
+            self._code(place, attribute, column, computed, texts.get(attribute.name))
+            for place, (attribute, (column, computed)) in enumerate(zip(schema.attributes, self._read, strict=True))
         ]
 
     def _code(self, place: int, attribute: Attribute, column: Column, computed: bool, texts: Numbers | None) -> str:
@@ -96,6 +97,10 @@ class Questions:
             self._made[made] = column.number
         value = quoted(made) if made in self._made else self._store.value(column)
         return code_sql(attribute, column, value, texts)
+
+    def column(self, attribute: int) -> tuple[Column, bool]:
+        """The column that the attribute is read from, and whether it is computed of it."""
+        return self._read[attribute]
 
     @property
     def row_by_row(self) -> bool:
@@ -127,7 +132,7 @@ class Questions:
         if self._slots is None:
             return relation
         person, order = self._key_value(self._slots.person), self._key_value(self._slots.order)
-        names = map(quoted, (*dict.fromkeys(self._columns), *self._made))
+        names = map(quoted, (*dict.fromkeys(column.name for column, _ in self._read), *self._made))
         number = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY {order}) AS {self._slot}"
         numbered = f"SELECT {', '.join([*names, number])} FROM {relation}"
         return f"({numbered}) AS numbered WHERE {self._slot} <= {self._slots.most}"
@@ -136,10 +141,15 @@ class Questions:
         """SQL of a column that tells persons or their rows apart, and stands in one order in every store."""
         return self._store.value(self._store.columns[name])
 
-    def _mixed(self, keys: Sequence[str], also: Sequence[str] = ()) -> str:
-        """Rows of codes with what the fingerprint is made of as q; ``keys`` are SQL over a0, a1, ..."""
+    def _mixed(self, keys: Sequence[str], also: Mapping[str, str]) -> str:
+        """Rows of codes with what the fingerprint is made of as q.
+
+        Args:
+            keys: SQL over a0, a1, ...
+            also: SQL over the columns, by name.
+        """
         store, everything = self._store, range(len(self.schema.attributes))
-        coded = f"{self._coded(everything, also)} {store.fence}"
+        coded = f"{self._coded(everything, [f'{sql} AS {name}' for name, sql in also.items()])} {store.fence}"
         mixed = mixed_sql([f"a{a}" for a in everything], self.schema)
         kept = ", ".join([*keys, *also, f"{mixed} AS q"])
         return f"SELECT {kept} FROM ({coded}) AS coded {store.fence}"
@@ -154,7 +164,7 @@ class Questions:
         sums = [f"CASE WHEN a{a} = {outside(self.schema.attributes[a])} THEN 1 ELSE 0 END" for a in places]
         parts = enumerate(["1", self._first, cube_sql("q"), *sums])
         found = ", ".join(f"CAST(COALESCE(SUM({part}), 0) AS BIGINT) AS s{place}" for place, part in parts)
-        mixed = self._mixed([f"a{a}" for a in places], [self._slot] if self._slots else [])
+        mixed = self._mixed([f"a{a}" for a in places], {self._slot: self._slot} if self._slots else {})
         return f"SELECT {found} FROM ({mixed}) AS mixed"
 
     def without(self, name: str) -> str:
@@ -177,10 +187,20 @@ class Questions:
     def misses(self, attribute: int, most: int) -> str:
         """Some different values outside an attribute's domain in the rows that count, as texts."""
         a = self.schema.attributes[attribute]
-        column = self._store.columns[self._columns[attribute]]
+        column, _ = self._read[attribute]
         text = f"CAST({quoted(column.name)} AS VARCHAR)"
         where = f"{'AND' if self._slots else 'WHERE'} {self._codes[attribute]} = {outside(a)}"
         return f"SELECT DISTINCT {text} AS found FROM {self._rows()} {where} LIMIT {most}"
+
+    def texts(self, attribute: int) -> str:
+        """How often each value of an attribute's column occurs in the rows that count: its text, count, fingerprint.
+
+        Texts are told apart byte by byte, whatever collation the column has.
+        """
+        column, _ = self._read[attribute]
+        value, text = self._store.value(column), f"{self._slot}_text"
+        rows = self._mixed([], {text: value if column.kind is Kind.TEXT else f"CAST({value} AS VARCHAR)"})
+        return f"SELECT {text}, {_FIGURES} FROM ({rows}) AS mixed GROUP BY {text}"
 
     def counts(self, tables: Sequence[Marginal], schema: Schema) -> str:
         """How often each cell of each table occurs: codes (-1 for attributes of other tables), count, fingerprint.
@@ -193,19 +213,18 @@ class Questions:
         """
         used = attributes_of(tables)
         keys = [f"{self._key(a, schema)} AS k{place}" for place, a in enumerate(used)]
-        rows = f"({self._mixed(keys)}) AS mixed"
-        figures = f"CAST(COUNT(*) AS BIGINT) AS n, CAST(SUM({cube_sql('q')}) AS BIGINT) AS f"
+        rows = f"({self._mixed(keys, {})}) AS mixed"
         sets = [[f"k{used.index(a)}" for a in table] for table in tables if table] + [[]]
         names = [f"k{place}" for place in range(len(used))]
         if self._store.grouping_sets:
             grouped = ", ".join(f"({', '.join(some)})" for some in sets)
             shown = [f"COALESCE({name}, -1) AS {name}" for name in names]
-            return f"SELECT {', '.join([*shown, figures])} FROM {rows} GROUP BY GROUPING SETS ({grouped})"
+            return f"SELECT {', '.join([*shown, _FIGURES])} FROM {rows} GROUP BY GROUPING SETS ({grouped})"
         parts = []
         for some in sets:
             shown = [name if name in some else f"-1 AS {name}" for name in names]
             group = f" GROUP BY {', '.join(some)}" if some else ""
-            parts.append(f"SELECT {', '.join([*shown, figures])} FROM {rows}{group}")
+            parts.append(f"SELECT {', '.join([*shown, _FIGURES])} FROM {rows}{group}")
         return " UNION ALL ".join(parts)
 
     def _key(self, attribute: int, schema: Schema) -> str:

@@ -16,7 +16,7 @@ from privity.deploy.audit.input_paths import (
     release_of,
 )
 from privity.deploy.audit.subject import Subject
-from privity.party.sources import csv_files
+from privity.party.sources import person_slots
 from tests.harness.column_readers import column_as_text, ranks_by_all, types_by_dtype
 
 ORDERED = release_of("order", LETTERS, ([21, 0], [20, 1]), ordered_csv, 400, 0)
@@ -38,7 +38,7 @@ def test_a_release_from_a_file_or_a_frame_holds_its_claim(subject: Subject) -> N
 @pytest.mark.statistical
 def test_an_order_that_all_texts_of_the_column_decide_turns_it_red(monkeypatch: pytest.MonkeyPatch) -> None:
     """Finding A1: one text that is no integer chose which rows of everybody count."""
-    monkeypatch.setattr(csv_files, "_ranks", ranks_by_all)
+    monkeypatch.setattr(person_slots, "_ranks", ranks_by_all)
     assert not holds(ORDERED)
 
 

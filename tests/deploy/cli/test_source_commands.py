@@ -120,6 +120,35 @@ def test_several_rows_of_a_person_fill_its_places(tmp_path: Path) -> None:
         assert 150 < len(synthetic) <= 400
 
 
+def test_how_many_places_are_filled_is_shown_where_it_is_asked_for_alone(tmp_path: Path) -> None:
+    table, schema = write_people(tmp_path, 300)
+    schema.write_text(json.dumps({**json.loads(schema.read_text()), "absentRows": True}))
+    done = privity("schema", "check", schema, "--data", table)
+    assert f"{table}: all rows in the domain." in done.stdout
+    assert "300" not in done.stdout.replace(str(table), "")
+    frame = people(300).assign(patient=[n // 2 for n in range(300)], visit=range(300))
+    data = in_stores(tmp_path, frame)[1]
+    config = party(tmp_path / "p", data, schema, 3, 'person = "patient"\norder = "visit"\n')
+    told = privity("doctor", "--config", config, "--json").stdout
+    found = {check["check"]: check["found"] for check in map(json.loads, told.splitlines())}
+    assert found["data"] == "450 places, all within the schema"
+
+
+def test_categories_are_discovered_in_the_places_of_persons(tmp_path: Path) -> None:
+    rows = [(f"p{n}", visit, ("Bern", "Chur")[n % 2]) for n in range(400) for visit in range(2)]
+    rows += [("hog", visit, "secret") for visit in range(3000)]
+    pd.DataFrame(rows, columns=["patient", "visit", "town"]).to_csv(tmp_path / "visits.csv", index=False)
+    field = {"name": "town", "type": "string", "domain": "discover"}
+    (tmp_path / "open.json").write_text(json.dumps({"absentRows": True, "fields": [field]}))
+    declared(tmp_path / "ledger", rows=2).close()
+    given = ("--data", tmp_path / "visits.csv", "--schema", tmp_path / "open.json", "--epsilon", "1", "--delta", "1e-6",
+             "--population", "people", "--ledger", tmp_path / "ledger", "--out", tmp_path / "found.json")  # fmt: skip
+    assert "no column says whose a row is" in privity("schema", "discover", *given).stderr
+    done = privity("schema", "discover", *given, "--person", "patient", "--order", "visit")
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "found.json").read_text())["fields"][0]["categories"] == ["Bern", "Chur", "(other)"]
+
+
 @pytest.mark.parametrize("more", [[], ["--person", "patient"]])
 def test_several_rows_of_a_person_need_keys(more: list[str], tmp_path: Path) -> None:
     table, schema = write_people(tmp_path, 10)

@@ -85,9 +85,16 @@ def test_what_is_no_table_is_named(table):
         OneWay(1, population="people").fit(table, SCHEMA)
 
 
-def test_columns_of_people_are_refused_for_a_table_in_memory():
-    with pytest.raises(PrivityError, match="person: columns of people are read of a table at an address alone"):
-        OneWay(1, population="people").fit(people(), SCHEMA, person="ward")
+def test_columns_of_people_go_together_and_are_none_of_rows_that_are_coded(tmp_path):
+    people().to_pandas().to_csv(tmp_path / "people.csv", index=False)
+    for table in (people(), people().to_pandas(), tmp_path / "people.csv"):
+        with pytest.raises(PrivityError, match="person and order go together"):
+            OneWay(1, population="people").fit(table, SCHEMA, person="ward")
+        with pytest.raises(ProblemsFound, match=r"'patient': \[missing-column\]"):
+            OneWay(1, population="people").fit(table, SCHEMA, person="patient", order="age")
+    coded = coded_by(people())(given_schema(SCHEMA), 1)
+    with pytest.raises(PrivityError, match="person: the rows are coded"):
+        OneWay(1, population="people").fit(coded, SCHEMA, person="ward", order="age")
 
 
 @pytest.mark.parametrize("schema", [3, None, [1]])

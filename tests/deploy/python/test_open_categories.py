@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import closing
 from functools import partial
 
@@ -26,7 +27,8 @@ from privity.deploy.python.ledgers import declare_population
 from privity.deploy.python.synthesizers import OneWay
 from privity.party.rows import InMemory
 from privity.party.sources.address import parse_address
-from privity.party.sources.text_counts import texts_of_frame, texts_of_source
+from privity.party.sources.frame_rows import open_frame
+from privity.party.sources.open_rows import open_rows
 from tests.harness.ledgers import charges
 
 CITY = {"name": "city", "type": "string", "domain": "discover", "missingValues": [""]}
@@ -47,6 +49,10 @@ def patients(rows: int = 4000) -> pd.DataFrame:
     common = generator.choice(["Bern", "Basel", "Chur"], rows, p=[0.6, 0.3, 0.1])
     city = np.where(generator.random(rows) < 0.2, [f"hamlet {place}" for place in range(rows)], common)
     return pd.DataFrame({"city": city, "age": generator.integers(20, 70, rows)})
+
+
+def texts_at(address: object) -> Mapping[str, int]:
+    return open_rows(parse_address(str(address)), CITIES).rows.texts("city")
 
 
 def spent() -> list[tuple[str, object]]:
@@ -114,30 +120,35 @@ def test_it_is_charged_before_a_text_is_looked_at():
 
     coded, discover = partial(encode, patients()[["city"]], file="t"), Discover("1", delta=DELTA, population="patients")
     with pytest.raises(OSError, match="disk"):
-        discover.fit(lambda schema: InMemory(coded(schema=schema)), {"fields": [CITY]}, texts=texts)
+        discover.fit(lambda schema: InMemory(coded(schema=schema), texts), {"fields": [CITY]})
     assert [step for step, _ in spent()] == ["categories"]
 
 
-@given(*[st.lists(st.sampled_from(["a", "b", "", "1", "(other)", "x" * 300, "tab\t", 1, 1.5, True, None, "é"]))] * 2)
+@given(
+    *[
+        st.lists(
+            st.sampled_from(["a", "b", "", "1", "(other)", "x" * 300, "tab\t", 1, 1.5, True, None, "é"]), min_size=1
+        )
+    ]
+    * 2
+)
 def test_a_row_counts_the_same_whatever_stands_beside_it(first, second):
     def counted(values):
-        return texts_of_frame(pd.DataFrame({"city": pd.Series(values, dtype=object)}), OPEN)
+        return Counter(open_frame(pd.DataFrame({"city": pd.Series(values, dtype=object)}), CITIES, None).texts("city"))
 
     assert counted(first) + counted(second) == counted([*first, *second])
     assert not {"", "(other)", "x" * 300, "tab\t"} & set(counted([*first, *second]))
 
 
 def test_texts_of_every_source_are_the_same(tmp_path):
-    people = patients(500)
+    people = patients(500)[["city"]]
     people.to_csv(tmp_path / "t.csv", index=False)
     people.to_parquet(tmp_path / "t.parquet")
     with duckdb.connect(str(tmp_path / "t.duckdb")) as database:
         database.execute("CREATE TABLE t AS SELECT * FROM people")
-    found = [
-        texts_of_source(parse_address(str(address)), CITIES, "city", 1 << 30)
-        for address in (tmp_path / "t.csv", tmp_path / "t.parquet", f"duckdb:///{tmp_path}/t.duckdb#t")
-    ]
-    assert found == [texts_of_frame(people, OPEN)] * 3
+    places = (tmp_path / "t.csv", tmp_path / "t.parquet", f"duckdb:///{tmp_path}/t.duckdb#t")
+    counted = Counter(people["city"].tolist())
+    assert [*map(texts_at, places), open_frame(people, CITIES, None).texts("city")] == [counted] * 4
 
 
 def test_owners_join_what_each_has_found():
@@ -185,7 +196,7 @@ def test_one_spelling_of_a_row_is_never_that_of_others_whatever_the_collation(tm
         database.execute("INSERT INTO t VALUES (CAST(x'ff41' AS TEXT))")
         database.commit()
     for kind in ("duckdb", "sqlite"):
-        found = texts_of_source(parse_address(f"{kind}:///{tmp_path}/t.{kind}#t"), CITIES, "city", 1 << 30)
+        found = texts_at(f"{kind}:///{tmp_path}/t.{kind}#t")
         assert found == {"bErN": 1, "bern": 300}, "and bytes that are no UTF-8 are nobody's fault but their row's"
 
 
@@ -196,11 +207,14 @@ def test_whatever_can_be_asked_is_either_refused_or_paid_to_its_end():
     fitted = Discover("4.123457", delta=DELTA, population="patients").fit(table, schema)
     assert undiscovered(fitted.discovered) == open_texts(fitted.discovered) == []
     declare_population("visits", total_epsilon="8", total_delta="0.001", rows_per_person=2)
-    with pytest.raises(PrivityError, match=r"asked 8\.\d+, 8 left"):
-        Discover("4", delta=DELTA, population="visits").fit(table, schema)
     coded = InMemory(encode(table, parse_schema(schema, "s"), "t"))
     with pytest.raises(PrivityError, match="the rows are coded"):
-        Discover("4", delta=DELTA, population="visits").fit(coded, schema, texts=lambda _: Counter())
+        Discover("4", delta=DELTA, population="visits").fit(coded, schema)
+    keyed = table.assign(patient=np.arange(len(table)) // 2, visit=np.arange(len(table)))
+    with pytest.raises(PrivityError, match=r"asked 8\.\d+, 8 left"):
+        Discover("4", delta=DELTA, population="visits").fit(
+            keyed, {**schema, "absentRows": True}, person="patient", order="visit"
+        )
     with closing(open_ledger("visits", None)) as ledger:
         assert charges(ledger) == []
 

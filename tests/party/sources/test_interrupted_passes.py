@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.party.rows import InMemory
+from privity.party.rows import InMemory, only_codes
 from privity.party.sources.rereading import PassedRows
 from privity.party.sources.store import Codes
 
@@ -71,7 +71,7 @@ def parts_of(sizes: Sequence[int], seed: int) -> list[Part]:
 
 def passed(parts: Sequence[Part], batches: Faulty) -> PassedRows:
     stored = sum(len(part[0]) for part in parts)
-    return PassedRows(batches, SCHEMA, SCHEMA, stored + ABSENT, stored, "digest", batches.state())
+    return PassedRows(batches, SCHEMA, SCHEMA, stored + ABSENT, stored, "digest", batches.state(), only_codes)
 
 
 def brute_force(parts: Sequence[Part], marginals: Sequence[tuple[int, ...]]) -> list[int]:

@@ -44,7 +44,7 @@ from privity.common.data.table_reading import RowProblemsFound, encode
 from privity.common.errors import PrivityError
 from privity.deploy.python.synthesizers import OneWay
 from privity.party.rows import InMemory
-from privity.party.sources import csv_files
+from privity.party.sources import person_slots
 from privity.party.sources.address import parse_address
 from privity.party.sources.coded_batches import StoreBatches
 from privity.party.sources.held_rows import Access, Hold
@@ -856,7 +856,7 @@ def test_one_number_of_a_file_does_not_recode_nan(tmp_path: Path) -> None:
 def test_the_property_fails_where_an_order_is_decided_by_all_texts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(csv_files, "_ranks", ranks_by_all)
+    monkeypatch.setattr(person_slots, "_ranks", ranks_by_all)
     with pytest.raises(AssertionError):
         test_which_rows_of_a_person_count_depends_on_that_person_alone(1, tmp_path)
 
