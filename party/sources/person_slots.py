@@ -29,7 +29,7 @@ from privity.party.sources.sql_queries import NO_ORDER, NO_PERSON, TIED, Slots
 
 UNREAD_KEY = (
     "values that cannot tell persons or their rows apart.",
-    "Make it a column of texts, or of exact integers: .astype('Int64') before pandas has rounded any.",
+    "Make it a column of texts where it is read, before integers from 2^53 on are rounded: dtype=str.",
 )
 UNREAD = (Sort.UNREAD, Sort.ROUNDED)
 

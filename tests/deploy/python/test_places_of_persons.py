@@ -19,7 +19,6 @@ from privity import Ledger, OneWay, Schema, Synthesizer, declare_population, sim
 from privity.common.errors import PrivityError
 from privity.common.protocol.session import complete
 from privity.common.release.session_release import ALONE, release_of, synthesised
-from privity.deploy.python.synthesizers import OWNER
 
 WARD = {"name": "ward", "type": "string", "categories": ["n", "s"]}
 SCORE = {"name": "score", "type": "integer", "edges": [0, 10, 20, 30, 40]}
@@ -88,7 +87,7 @@ def test_categories_are_discovered_in_the_places_of_persons(tmp_path: Path) -> N
     for table in in_forms(pd.concat([frame, hog], ignore_index=True), tmp_path).values():
         found = Schema.discover(table, OPEN, epsilon=2, delta="1e-6", population="people", **KEYS)
         assert found["ward"].categories == ["n", "s", "(other)"]
-    drafted = Schema.discover(frame, epsilon=2, delta="1e-6", population="people", **KEYS)
+    drafted = Schema.discover(frame, types="as stored", epsilon=2, delta="1e-6", population="people", **KEYS)
     assert drafted.names == ("ward", "score")
     assert drafted.table_schema()["absentRows"] is True
 
@@ -102,7 +101,7 @@ def shown_by(frame: pd.DataFrame, folder: Path) -> list[str]:
     assert session is not None
     found = complete(synthesised(session, model.model_, 700, lambda: 1))
     release = release_of(
-        session, found, tolerate=0, protection=None, rows_per_person={OWNER: MOST},
+        session, found, tolerate=0, protection=None,
         of_run={"algorithm": model.algorithm_, "settings": {}, "epsilon": "10", "delta": "0", **ALONE}, of_statement={},
     )  # fmt: skip
     run = {key: value for key, value in release.run.items() if key not in ("run", "files")}

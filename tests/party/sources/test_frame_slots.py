@@ -189,8 +189,11 @@ def test_rows_that_the_order_does_not_tell_apart_are_refused_in_a_frame() -> Non
         open_frame(frame, SCHEMA, Slots("person", "visit", 2))
     found = open_frame(frame.assign(visit=["1", "01", 1]), SCHEMA, Slots("person", "visit", 2))
     assert (found.rows, isinstance(found, InMemory)) == (4, True)
-    exact = frame.assign(person=pd.Series([2**53, 2**53 + 1, 2**53], dtype="Int64"), visit=[1, 2, 3])
-    assert open_frame(exact, SCHEMA, Slots("person", "visit", 1)).rows == 2, "exact integers are told apart"
+    long = [2**53, 2**53 + 1, 2**53]
+    exact = frame.assign(person=list(map(str, long)), visit=[1, 2, 3])
+    assert open_frame(exact, SCHEMA, Slots("person", "visit", 1)).rows == 2, "texts are told apart"
+    with pytest.raises(RowProblemsFound, match="Make it a column of texts"):
+        open_frame(exact.assign(person=pd.Series(long, dtype="Int64")), SCHEMA, Slots("person", "visit", 1))
 
 
 def test_several_places_in_a_frame_need_a_code_for_empty_ones() -> None:
