@@ -175,7 +175,7 @@ def test_a_run_that_waits_is_judged_anew() -> None:
     assert refused(consortium.tell(NAME, step), "fewer than 4 parties")
     changed(consortium, minimum_parties=2)
     assert isinstance(consortium.tell(NAME, step), Pending)
-    changed(consortium, approval=Approval.AUTO)
+    changed(consortium, approval=Approval.BY_POLICY)
     assert isinstance(consortium.tell(NAME, step), Enrolled)
 
 
@@ -211,7 +211,7 @@ def test_a_charge_passes_exactly_if_the_policy_of_the_beginning_and_that_of_now_
 TEXT = """\
 format_version = 1
 population = "people"
-approval = "auto"
+approval = "by-policy"
 epsilon_per_run = "{epsilon}"
 algorithms = ["dp-subn"]
 minimum_parties = 2

@@ -84,7 +84,7 @@ class World:
                 party = next(name for name in PARTIES if f"{name}.csv" in command)
                 edit(self.place / party / "policy.toml", '["aim", "dp-subn", "one-way"]', '["discover", "aim"]')
                 if party == READS:
-                    edit(self.place / party / "policy.toml", 'approval = "auto"', 'approval = "manual"')
+                    edit(self.place / party / "policy.toml", 'approval = "by-policy"', 'approval = "manual"')
         self.waits_until(lambda: "the curator serves" in self.nodes.logs(), "the curator")
 
     def approves(self, known: set[str]) -> tuple[str, str]:
