@@ -73,7 +73,7 @@ CLASSES = {
     "Reply.*": "public",
     "Enrolled.enrolment": "public",
     "Sum.payload": "masked sum",
-    "Choice.index": "release",
+    "Selected.index": "release",
     "Refusal.*": "public",
     "SubmitRequest.*": "public",
     "SubmitReply.run": "public",

@@ -17,7 +17,6 @@ from privity.common.privacy.population import Population
 from privity.common.protocol.run_spec import Enrolment, RunPlan
 from privity.common.protocol.steps import (
     Begin,
-    Choice,
     Close,
     Contribute,
     Done,
@@ -28,6 +27,7 @@ from privity.common.protocol.steps import (
     Reply,
     SealBlock,
     Select,
+    Selected,
 )
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
@@ -203,7 +203,7 @@ def test_a_charge_passes_exactly_if_the_policy_of_the_beginning_and_that_of_now_
             admission._bound.clear()
         reply = consortium.tell(NAME, replace(select(), selection=str(number)))
         allowed = not consortium.policies[NAME].refusals(consortium.spec(), NAME, key_bits=512)
-        assert isinstance(reply, Choice) if allowed else refused(reply, "")
+        assert isinstance(reply, Selected) if allowed else refused(reply, "")
         passed += allowed
         assert consortium.parties[NAME].ledger.spent("run-1") == min(passed, 8) * PIECE
 

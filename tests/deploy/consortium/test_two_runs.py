@@ -150,7 +150,7 @@ def test_domains_are_discovered_by_one_run_and_the_table_is_made_by_the_next(tmp
         late = next(command for command in others if LATE in command)
         for command in (*(other for other in others if other != late), operators):
             assert known.digest in world.does(command)
-        assert "chosen tables" in world.does(
+        assert "selected tables" in world.does(
             "privity plan --config operator/operator.toml --algorithm aim --epsilon 0.8"
         )
 
