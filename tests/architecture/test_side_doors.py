@@ -47,7 +47,7 @@ CLASSES = {
     "Contribute.*": "public",
     "Attempt.*": "public",
     "SealBlock.*": "public",
-    "Opened.*": "public",
+    "Revealed.*": "public",
     "CombineBlock.attempt": "public",
     "CombineBlock.block": "public",
     "CombineBlock.node": "public",
