@@ -6,10 +6,13 @@ limits), never values, counts or scores that depend on rows (privacy: errors are
 
 from __future__ import annotations
 
+import copyreg
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
+from privity.common.public_names import public
 from privity.common.text.visible import LONGEST_TEXT, cut, in_line
 
 
@@ -202,10 +205,16 @@ class Catalogue(Enum):
     )
 
 
+@public
 class PrivityError(Exception):
     """An error of the catalogue, ready to be shown: ``code``, ``status``, message and remedy.
 
     A field is a part of one line, whatever stands in it; one that is a tuple is of several lines.
+
+    Attributes:
+        code: of the catalogue, such as ``bad-option``.
+        message: what is wrong, and where.
+        remedy: what to do about it.
     """
 
     def __init__(self, kind: Catalogue, **fields: object) -> None:
@@ -217,6 +226,10 @@ class PrivityError(Exception):
         self.message = kind.value.text.format(**shown)
         self.remedy = kind.value.remedy.format(**shown)
         super().__init__(f"{self.message}\n{self.remedy}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # As it is, and not by what it was made of: an error of another process is raised here.
+        return copyreg.__newobj__, (type(self), *self.args), vars(self)  # type: ignore[attr-defined]
 
 
 def _visible(value: object) -> str:
@@ -255,8 +268,13 @@ class Problem:
         return f"{place}: [{self.rule}] {self.message} {self.remedy}"
 
 
+@public
 class ProblemsFound(PrivityError):  # noqa: N818 - plural, and not one error
-    """All faults of a file at once."""
+    """All faults of a file at once.
+
+    Attributes:
+        problems: of each fault the ``file``, ``field``, ``line``, ``rule``, ``message`` and ``remedy``.
+    """
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)

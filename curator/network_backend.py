@@ -20,7 +20,7 @@ from privity.common.protocol.round import Round
 from privity.common.protocol.round_context import RoundContext
 from privity.common.protocol.run_spec import RunPlan
 from privity.common.protocol.session import Backend, Result, Session
-from privity.common.protocol.steps import Choice, Done, Learn, Learned, Recode, Revealed, SelectionStep
+from privity.common.protocol.steps import Done, Learn, Learned, Recode, Revealed, Selected, SelectionStep
 from privity.common.synthesis.algorithms import budget_of
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models.load_model import load_model
@@ -96,7 +96,7 @@ class NetworkBackend(Backend):
         if (step := self._recoded) is not None:
             self._meter.expect(len(self.members))
             await together(self._answers.ask(member, step, round_.phase, Done) for member in self.members)
-        key = f"{self.plan.spec.run}/opened/{round_.round}"
+        key = f"{self.plan.spec.run}/revealed/{round_.round}"
         stored = self._journal.recall(key, round_.digest)
         number = len(self._revealed) + 1
         if stored is not None:
@@ -123,8 +123,8 @@ class NetworkBackend(Backend):
         return load_model(reply.model, self._schema, f"the model of {party}")
 
     async def select(self, party: int, step: SelectionStep) -> int:
-        reply = await self._answers.ask(self.members[party], step, step.phase, Choice)
+        reply = await self._answers.ask(self.members[party], step, step.phase, Selected)
         if not 0 <= reply.index < step.choices:
-            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="the choice is none of the candidates")
+            raise PrivityError(Catalogue.STEP_REFUSED, step=step.key, reason="the selection is none of the candidates")
         self._meter.exchanged()
         return reply.index

@@ -214,7 +214,7 @@ class ChargedReleases:
         """Index of the chosen candidate, a pair or a table; the same at every repetition."""
         sensitivity = scores(self._largest_move(step), RELATION)
         step.mechanism.check(sensitivity)
-        label = f"{step.run}/choice/{step.selection}"
+        label = f"{step.run}/selection/{step.selection}"
 
         def answer() -> bytes:
             choose = step.mechanism.sample(step.choices, sensitivity, self._entropy(label))

@@ -64,7 +64,7 @@ population = {population}
 # What one run may cost one of them.
 epsilon_per_run = "1"
 
-# A run that this policy allows: "manual" waits for `privity party approve RUN`, "auto" goes on by itself.
+# A run that this policy allows: "manual" waits for `privity party approve RUN`, "by-policy" goes on by itself.
 approval = {approval}
 
 # At how many parties of the consortium one person has rows at most. What a run costs a person is counted with it.

@@ -28,7 +28,7 @@ class Approval(Enum):
     """Who approves a run that the policy allows."""
 
     MANUAL = "manual"
-    AUTO = "auto"
+    BY_POLICY = "by-policy"
 
 
 @dataclass(frozen=True, kw_only=True)

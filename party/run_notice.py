@@ -192,7 +192,7 @@ def _in_short(spec: RunSpec, asked_for: list[Leaving]) -> Iterator[str]:
     if OWN_MODEL in mechanisms:
         yield "The curator sees a model of your rows alone, which is made here under noise; it is published."
     if chosen:
-        yield "The curator also sees some choices made from your rows alone, under noise."
+        yield "The curator also sees some selections made from your rows alone, under noise."
     if scored:
         yield "How far the synthetic table is from all the rows is summed over the parties, and published with noise."
     yield "A synthetic table is published, and the model that it is drawn from."

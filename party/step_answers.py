@@ -23,7 +23,6 @@ from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.protocol.steps import (
     Attest,
     Begin,
-    Choice,
     Close,
     CombineBlock,
     Contribute,
@@ -38,6 +37,7 @@ from privity.common.protocol.steps import (
     Revealed,
     SealBlock,
     Select,
+    Selected,
     SelectionStep,
     SelectTable,
     Step,
@@ -330,7 +330,7 @@ class PartyEngine:
 
     def _select(self, step: SelectionStep, begun: BegunRun) -> Reply:
         begun.check_selection(step)
-        return Choice(begun.releases.select(step, begun.allowance))
+        return Selected(begun.releases.select(step, begun.allowance))
 
     def _recode(self, step: Recode, begun: BegunRun) -> Reply:
         """Code the rows anew, and keep by what: later steps of this name are about them."""

@@ -163,7 +163,7 @@ class Constant:
 
 SPLIT = ("tables", "tables power", "one_way", "one_way power")
 CONSTANTS = [Constant(name, pure) for pure in (True, False) for name in SPLIT]
-CONSTANTS += [Constant(name, None) for name in ("handicap", "draws", "prior", "ridge")]
+CONSTANTS += [Constant(name, None) for name in ("handicap", "selecting", "prior", "ridge")]
 
 
 def mean_log(records: Sequence[Record]) -> tuple[float, float]:

@@ -38,7 +38,7 @@ NUMBERS = (3, 10, 25)
 """Of parties."""
 
 DRAWS = Fraction(1, 10)
-"""The default setting ``draws`` of both."""
+"""The default setting ``selecting`` of both."""
 
 MOST_WORK = 300
 """Rounds of AIM times attributes: a try of more is left out for its time, but on narrow tables, which take less."""
@@ -65,7 +65,7 @@ def ways(algorithm: str, tables: int, most: int) -> dict[str, Mapping[str, Any]]
     found: dict[str, Mapping[str, Any]] = {
         SAME: {"selection": PARTIES, count: tables},
         OVERVIEW: {"selection": JOINT, count: tables},
-        "draws get a fifth": {"selection": PARTIES, count: tables, "draws": "1/5"},
+        "draws get a fifth": {"selection": PARTIES, count: tables, "selecting": "1/5"},
     }
     for factor in FACTORS:
         chosen_ = max(1, min(most, round(factor * tables)))

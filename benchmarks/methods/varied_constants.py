@@ -23,14 +23,14 @@ class Constants:
 
     Attributes:
         tables, one_way: of ``budget_split.Split``.
-        draws: setting of MST and AIM.
+        selecting: setting of MST and AIM.
         handicap: ``worst_explained.PENALTY``.
         prior, ridge: ``maximum_likelihood.PRIOR`` and ``SINGLE_RIDGE``.
     """
 
     tables: Power
     one_way: Power
-    draws: float = 0.1
+    selecting: float = 0.1
     handicap: float = 0.6
     prior: float = 0.5
     ridge: float = 0.5
@@ -98,7 +98,7 @@ def shipped(*, pure: bool) -> Constants:
     return Constants(
         split.tables,
         split.one_way,
-        float(Settings().draws),
+        float(Settings().selecting),
         worst_explained.PENALTY,
         maximum_likelihood.PRIOR,
         maximum_likelihood.SINGLE_RIDGE,
@@ -110,7 +110,7 @@ def changes(algorithm: str, *, pure: bool) -> list[Change]:
     found = [Change(name, by) for name in ("tables", "one_way", "handicap") for by in FACTORS]
     found += [Change(f"{name} power", by) for name in ("tables", "one_way") for by in TURNS]
     found.append(Change("handicap", FAR_FACTORS[0]))
-    found += [Change("draws", by) for by in WIDE_FACTORS] + [SHIPPED]
+    found += [Change("selecting", by) for by in WIDE_FACTORS] + [SHIPPED]
     found += TOGETHER if pure else ()
     if algorithm == AIM:
         found += [Change("prior", by) for by in WIDE_FACTORS] + [Change("ridge", by) for by in FAR_FACTORS]
@@ -130,7 +130,7 @@ def in_place(constants: Constants) -> Iterator[dict[str, str]]:
     split = Split(constants.tables, constants.one_way)
     _put(split, split, constants.handicap, constants.prior, constants.ridge)
     try:
-        yield {"draws": str(Fraction(constants.draws).limit_denominator(1000))}
+        yield {"selecting": str(Fraction(constants.selecting).limit_denominator(1000))}
     finally:
         _put(*shipped)
 

@@ -130,7 +130,7 @@ class Noise(Mechanism):
         return share
 
     def _on(self, *, shared: bool, by: str = "") -> str:
-        kind, revealed = ("multi-party ", f", opened as {self.query.revealed_as}") if shared else ("", "")
+        kind, revealed = ("multi-party ", f", revealed as {self.query.revealed_as}") if shared else ("", "")
         return f"{kind}{self.law(1).name} noise on {self.query.in_words}{revealed}{by and '; ' + by}"
 
 

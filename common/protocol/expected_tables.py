@@ -90,7 +90,7 @@ class ExpectedTables:
             "tables": ";".join([",".join(map(str, table)) for table in self.tables]),
             "counts": self._digest,
             "rows": self.rows,
-            "handicaps": ",".join(map(str, self.penalties)),
+            "penalties": ",".join(map(str, self.penalties)),
         }
 
     @cached_property

@@ -136,10 +136,10 @@ class Revealed:
 
     @property
     def key(self) -> str:
-        return f"opened/{self.round}"
+        return f"revealed/{self.round}"
 
     def content(self) -> dict[str, Any]:
-        return {"kind": "opened", "run": self.run, "round": self.round, "digest": self.digest}
+        return {"kind": "revealed", "run": self.run, "round": self.round, "digest": self.digest}
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Select:
             "kind": "select",
             "run": self.run,
             "phase": self.phase,
-            "draw": self.selection,
+            "selection": self.selection,
             # One text: there may be a hundred thousand candidates.
             "candidates": Candidates.of(self.candidates).text,
             "mechanism": self.mechanism.content(),
@@ -206,7 +206,7 @@ class SelectTable:
             "kind": "select-table",
             "run": self.run,
             "phase": self.phase,
-            "draw": self.selection,
+            "selection": self.selection,
             "expected": self.expected.content,
             "mechanism": self.mechanism.content(),
         }
@@ -373,7 +373,7 @@ class Sum:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selected:
     """Reply to Select and SelectTable: index into the step's candidates; an outcome of the exponential mechanism."""
 
     index: int
@@ -426,4 +426,4 @@ class Pending:
     since: str = ""
 
 
-Reply = Enrolled | Attested | Done | Sealed | Sum | Choice | Learned | Refusal | Pending
+Reply = Enrolled | Attested | Done | Sealed | Sum | Selected | Learned | Refusal | Pending

@@ -104,12 +104,12 @@ def encode_step(step: steps.Step) -> bytes:
                 )
             )
         case steps.Revealed():
-            message.opened.CopyFrom(pb.Opened(round=step.round, digest=step.digest))
+            message.revealed.CopyFrom(pb.Revealed(round=step.round, digest=step.digest))
         case steps.Select():
             message.select.CopyFrom(
                 pb.Select(
                     phase=step.phase,
-                    draw=step.selection,
+                    selection=step.selection,
                     candidates=encode_candidates(step.candidates),
                     mechanism=_selecting(step.mechanism),
                     score=step.score,
@@ -119,7 +119,7 @@ def encode_step(step: steps.Step) -> bytes:
             message.select_table.CopyFrom(
                 pb.SelectTable(
                     phase=step.phase,
-                    draw=step.selection,
+                    selection=step.selection,
                     expected=encode_expected(step.expected),
                     mechanism=_selecting(step.mechanism),
                 )
@@ -168,16 +168,16 @@ def decode_step(data: bytes) -> steps.Step:
                 _check_number(c.blobs, MOST_BLOBS)
                 blobs = tuple((b.sender, SealedBlob(b.ciphertext, b.signature)) for b in c.blobs)
                 step = steps.CombineBlock(message.run, _to_attempt(c.attempt), c.block, c.node, blobs, c.base)
-            case "opened":
-                step = steps.Revealed(message.run, message.opened.round, message.opened.digest)
+            case "revealed":
+                step = steps.Revealed(message.run, message.revealed.round, message.revealed.digest)
             case "select":
                 s = message.select
                 pairs = decode_candidates(s.candidates)
-                step = steps.Select(message.run, s.phase, s.draw, pairs, _to_selecting(s.mechanism), s.score)
+                step = steps.Select(message.run, s.phase, s.selection, pairs, _to_selecting(s.mechanism), s.score)
             case "select_table":
                 d = message.select_table
                 expected = decode_expected(d.expected)
-                step = steps.SelectTable(message.run, d.phase, d.draw, expected, _to_selecting(d.mechanism))
+                step = steps.SelectTable(message.run, d.phase, d.selection, expected, _to_selecting(d.mechanism))
             case "learn":
                 o = message.learn
                 settings = _document(o.settings, LARGEST_SPEC)
@@ -232,8 +232,8 @@ def encode_reply(run: str, key: str, reply: steps.Reply) -> bytes:
             message.sealed.CopyFrom(_blob(reply.blob))
         case steps.Sum():
             message.sum.CopyFrom(pb.Sum(payload=reply.payload))
-        case steps.Choice():
-            message.choice.CopyFrom(pb.Choice(index=reply.index))
+        case steps.Selected():
+            message.selected.CopyFrom(pb.Selected(index=reply.index))
         case steps.Learned():
             message.learned.model = canonical_bytes(reply.model)
         case steps.Pending():
@@ -279,8 +279,8 @@ def decode_reply(data: bytes) -> tuple[str, str, steps.Reply]:
                 reply = steps.Sealed(SealedBlob(blob.ciphertext, blob.signature))
             case "sum":
                 reply = steps.Sum(message.sum.payload)
-            case "choice":
-                reply = steps.Choice(message.choice.index)
+            case "selected":
+                reply = steps.Selected(message.selected.index)
             case "learned":
                 reply = steps.Learned(_document(message.learned.model, LARGEST_MODEL))
             case "pending":

@@ -18,16 +18,16 @@ def encode_expected(expected: ExpectedTables) -> pb.ExpectedTables:
         tables=[pb.Attributes(index=table) for table in expected.tables],
         counts=expected.counts.tolist(),
         rows=expected.rows,
-        handicaps=expected.penalties,
+        penalties=expected.penalties,
     )
 
 
 def decode_expected(message: pb.ExpectedTables) -> ExpectedTables:
     """ValueError for more than is worth reading."""
-    if max(len(message.tables), len(message.handicaps)) > SELECTION_CANDIDATES or len(message.counts) > SELECTION_CELLS:
+    if max(len(message.tables), len(message.penalties)) > SELECTION_CANDIDATES or len(message.counts) > SELECTION_CELLS:
         raise ValueError("more tables, score penalties or counts than a selection may have")
     tables = tuple(tuple(table.index) for table in message.tables)
     if sum(map(len, tables)) > MOST_ATTRIBUTES:
         raise ValueError("more attributes than the tables of a selection have")
     counts = np.fromiter(message.counts, dtype=np.int64, count=len(message.counts))
-    return ExpectedTables(tables, counts, message.rows, tuple(message.handicaps))
+    return ExpectedTables(tables, counts, message.rows, tuple(message.penalties))

@@ -20,7 +20,7 @@ from privity.common.data.noisy_tables import NoisyTable
 from privity.common.privacy.score_r import r_score
 from privity.common.protocol.expected_tables import SENSITIVITY
 from privity.common.protocol.round import Round, Tables
-from privity.common.protocol.steps import Choice, Contribute, Reply, Select, SelectionStep, SelectTable, Step
+from privity.common.protocol.steps import Contribute, Reply, Select, Selected, SelectionStep, SelectTable, Step
 from privity.common.synthesis.algorithms import learn
 from privity.deploy.audit.audited_consortium import Consortium, generous_policy, make_schema
 from privity.deploy.audit.neighbouring_tables import table_of
@@ -48,7 +48,7 @@ class RecordedConsortium(Consortium):
         reply = super().tell(party, step)
         if isinstance(step, Contribute):
             self.rounds[step.round.round] = step.round
-        if isinstance(step, (Select, SelectTable)) and isinstance(reply, Choice):
+        if isinstance(step, (Select, SelectTable)) and isinstance(reply, Selected):
             self.choices.append((party, step, reply.index))
         return reply
 

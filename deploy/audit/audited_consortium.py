@@ -271,5 +271,5 @@ def generous_policy(minimum_key_bits: int) -> Policy:
         secure_sums=tuple(method.value for method in Method),
         evaluation=True,
         exponents=tuple(kind.value for kind in Exponents),
-        approval=Approval.AUTO,
+        approval=Approval.BY_POLICY,
     )

@@ -102,7 +102,7 @@ def series_of_selections(pattern: str, rho: Fraction, runs: int, quick: int) -> 
                 shown[place] += logs[0][index] - logs[1][index]
         return Seen({"public": np.round(shown, 9)})
 
-    return Subject("draws in rho", f"{SELECTIONS} draws, {pattern}", claim, sample, runs, quick, AUDITED)
+    return Subject("selections in rho", f"{SELECTIONS} selections, {pattern}", claim, sample, runs, quick, AUDITED)
 
 
 def selections_of_tables(runs: int, quick: int) -> Subject:
@@ -137,7 +137,7 @@ def selections_of_tables(runs: int, quick: int) -> Subject:
             charged = min(charged, converted(_rho_of(ledger, rho_budget) / SERIES, AUDITED))
         return Seen({"public": np.round(np.array(shown[:count])[:, None], 9)}, charged)
 
-    name = f"{SELECTIONS} draws, one owner, {len(expected)} tables"
+    name = f"{SELECTIONS} selections, one owner, {len(expected)} tables"
     return Subject("distances in rho", name, claim, sample, runs, quick, AUDITED)
 
 

@@ -60,7 +60,7 @@ FIELDS = (
     Field(
         "approval",
         "Who approves a run",
-        "manual: each run waits until a person has approved it. auto: a run that this policy allows goes on by itself.",
+        "manual: each run waits until a person approves it. by-policy: a run within these limits goes on by itself.",
         tuple(one.value for one in Approval),
     ),
     Field(

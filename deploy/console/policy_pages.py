@@ -84,7 +84,7 @@ class PolicyPages:
         of_person = ManifestFile(config.manifest, config.organiser_key).current().parties_per_person
         filed = files.approvals.filed()[::-1]
         after = forms.changed_text(sent.text, forms.shown(sent.was, sent.text), sent.typed)
-        unasked = sent.was.approval is not Approval.AUTO and sent.now.approval is Approval.AUTO
+        unasked = sent.was.approval is not Approval.BY_POLICY and sent.now.approval is Approval.BY_POLICY
         return self._form(
             sent.was, sent.typed, sent.digest, differences=list(forms.differences(sent.was, sent.now)),
             hindsight=forms.hindsight(filed, sent.now, config.name, of_person), count=len(filed),

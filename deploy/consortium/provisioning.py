@@ -155,7 +155,7 @@ def _write_caller(place: Path, authority: Authority, pair: tuple[bytes, bytes]) 
 _POLICY_TOML = """\
 format_version = 1
 population = {population}
-approval = "auto"
+approval = "by-policy"
 evaluation = true
 epsilon_per_run = "{epsilon}"
 algorithms = {algorithms}

@@ -15,14 +15,14 @@ MEANING = {
     "enrol": "They were asked to take part in different runs under one name.",
     "begin": "They were given different plans: other enrolments, or another key. Sums over them cannot be decrypted.",
     "contribute": "They were asked different questions in one round.",
-    "opened": "They were told that different rounds were revealed.",
+    "revealed": "They were told that different rounds were revealed.",
     "learn": "They were asked for models of different kinds, or at different costs.",
     "seal": "They were given different attempts at one block: other combiners, or another round.",
     "close": "They were told different ends of the run.",
 }
 """Steps that every party gets alike, by the first part of their names, and what a difference means."""
 
-FOR_ALL = ("enrol", "begin", "contribute", "opened", "learn", "close")
+FOR_ALL = ("enrol", "begin", "contribute", "revealed", "learn", "close")
 """Of these, those that a completed run asked of everybody."""
 
 

@@ -54,7 +54,7 @@ class PhasePlan:
     delta: Fraction
     rho: Fraction
     mechanisms: tuple[str, ...]
-    draws: int
+    selections: int
     tables: int
     cells: int
     ciphertexts: int
@@ -160,7 +160,7 @@ class Planner:
             delta=spent.delta,
             rho=spent.rho,
             mechanisms=tuple(dict.fromkeys(cost.mechanism for cost in costs)),
-            draws=self._session.selections.get(phase, 0),
+            selections=self._session.selections.get(phase, 0),
             tables=sum(len(r.query.marginals) for r, _ in rounds if isinstance(r.query, Tables)),
             cells=sum(cells for _, cells in rounds),
             ciphertexts=sum(plaintexts),

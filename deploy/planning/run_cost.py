@@ -153,11 +153,11 @@ def about(schema: Schema, attributes: list[str] | None) -> Schema:
 def show_plan(plan: Planned, rows: dict[str, int], request: dict[str, Any]) -> None:
     """Print a plan."""
     phases = plan.phases
-    numbers = ("epsilon", "draws", "tables", "cells", "ciphertexts", "sent", "seconds", "error")
+    numbers = ("epsilon", "selections", "tables", "cells", "ciphertexts", "sent", "seconds", "error")
     shown = text_table.table("phase", *numbers, numbers=numbers, box=None)
     for phase in phases:
         error = "" if phase.error is None else f"{phase.error:.3f}"
-        counted = [phase.draws, phase.tables, phase.cells, phase.ciphertexts]
+        counted = [phase.selections, phase.tables, phase.cells, phase.ciphertexts]
         counts = [f"{number:,}" if number else "" for number in counted]
         sent = f"{phase.bytes / 1000:,.0f} kB" if phase.bytes else ""
         text_table.add(shown, phase.phase, readable(phase.epsilon), *counts, sent, f"{phase.seconds:.1f}", error)

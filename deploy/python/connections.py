@@ -20,6 +20,7 @@ from privity.common.data.schema import load_schema
 from privity.common.privacy.budget import Number, parse_delta, parse_epsilon
 from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.protocol.secure_sum_method import Method
+from privity.common.public_names import public
 from privity.common.text.visible import in_line
 from privity.deploy.operator.foreseen_refusals import forecast_of
 from privity.deploy.operator.operator_client import OperatorClient
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from privity.deploy.python.async_connections import AsyncConsortium
 
 
+@public
 def connect(config: Path | str = SETTINGS) -> Consortium:
     """The consortium of an operator's folder.
 

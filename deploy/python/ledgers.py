@@ -18,9 +18,11 @@ from privity.common.privacy.ledger_folder import declare, open_ledger
 from privity.common.privacy.ledger_reader import LedgerReader
 from privity.common.privacy.population import Population, parse_population
 from privity.common.privacy.privacy_loss import ZCDP
+from privity.common.public_names import public
 from privity.deploy.python.summaries import Shown, Summary
 
 
+@public
 def declare_population(
     name: str,
     *,
@@ -45,6 +47,7 @@ def declare_population(
     return Ledger(name, ledger)
 
 
+@public
 class Ledger(Shown):
     """The ledger of a population that was declared (``declare_population``).
 

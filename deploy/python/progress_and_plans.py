@@ -12,7 +12,7 @@ from privity.common.privacy.budget import readable
 from privity.common.privacy.exact_numbers import ExactNumber
 from privity.deploy.python.summaries import Shown, Summary
 
-SHOWN = ("phase", "epsilon", "draws", "tables", "cells", "bytes", "seconds", "error")
+SHOWN = ("phase", "epsilon", "selections", "tables", "cells", "bytes", "seconds", "error")
 """Of the phases of a plan: what its summary shows."""
 
 

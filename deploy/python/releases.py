@@ -17,6 +17,7 @@ from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats import read_bytes
 from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.privacy.statement import headline, whole_loss
+from privity.common.public_names import public
 from privity.common.release.release_contents import LARGEST_FILES, REPORT, SYNTHETIC
 from privity.common.release.release_folder import overview_of, read_release, verify_release
 from privity.common.release.release_verification import check_release, check_signed_release
@@ -94,6 +95,7 @@ class Statement(Shown):
         return Summary(headline(self.document), notes=self.sentences, table=self.table)
 
 
+@public
 class Release(Shown):
     """A release, checked as ``privity verify`` does before anything of it is shown.
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from privity.common.data.written_values import as_pandas
 from privity.common.formats import read_json
+from privity.common.public_names import public
 from privity.common.release.sampling_conditions import codes_where
 from privity.common.release.synthetic_rows import check_release_size, synthesise
 from privity.common.synthesis.models import Model
@@ -18,6 +19,7 @@ from privity.deploy.python.arguments import as_arguments, bad_argument, whole_nu
 from privity.deploy.python.given import Schema, given_schema
 
 
+@public
 @dataclass(frozen=True)
 class SavedModel:
     """A model that was learnt and charged before; sampling from it costs nothing."""
@@ -44,6 +46,7 @@ class SavedModel:
         return as_pandas(synthesise(self.model, rows, seed, codes_where(schema, conditions)), schema)
 
 
+@public
 def load_model(path: Path | str, schema: Schema) -> SavedModel:
     """Read a ``model.json``.
 

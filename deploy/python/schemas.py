@@ -20,6 +20,7 @@ from privity.common.data.schema_draft import drafted
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import load
 from privity.common.privacy.budget import Number, readable
+from privity.common.public_names import public
 from privity.common.storage.safe_files import write_text
 from privity.common.text.first_few import first_few
 from privity.deploy.python import given
@@ -101,6 +102,7 @@ class Field(MutableMapping[str, Any]):
         return f"Field({dict(self)!r})"
 
 
+@public
 class Schema:
     """The declared attributes of a table and their domains.
 

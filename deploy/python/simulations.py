@@ -10,6 +10,7 @@ from typing import Any
 from privity.common.crypto.residues import Exponents
 from privity.common.privacy.budget import Number, parse_delta, parse_epsilon
 from privity.common.protocol.secure_sum_method import Method
+from privity.common.public_names import public
 from privity.deploy.operator.request_options import RunOptions, evaluation_option
 from privity.deploy.options import sum_options
 from privity.deploy.python.arguments import (
@@ -28,6 +29,7 @@ from privity.deploy.simulation.simulated_run import Simulation
 from privity.deploy.simulation.simulated_run import simulate as run_simulation
 
 
+@public
 def simulate(
     table: Table,
     schema: Schema,

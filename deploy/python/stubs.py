@@ -16,8 +16,6 @@ HEAD = '''"""Made by ``python -m privity.deploy.python.stubs``: not to be edited
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-
-from privity.common.privacy.budget import Number
 '''
 
 METHOD = """
@@ -35,16 +33,16 @@ class {name}(Synthesizer):
 
 def stubs() -> str:
     """The text of the stub file."""
-    imported, classes = [], []
+    homes = {name: f"privity.{home}" for home, names in vars(privity)["_HOMES"].items() for name in names}
+    imported, classes = ["from privity.common.privacy.budget import Number"], []
     for name in privity.__all__:
         found = getattr(privity, name)
         if isinstance(found, type) and issubclass(found, Synthesizer) and found is not Synthesizer:
             classes.append(METHOD.format(name=name, settings=_settings(found)))
             continue
-        imported.append((found.__module__, name))
-    lines = [f"from {module} import {name} as {name}" for module, name in sorted(imported)]
+        imported.append(f"from {homes[name]} import {name} as {name}")
     listed = "".join(f"    {name!r},\n" for name in privity.__all__).replace("'", '"')
-    return "\n".join([HEAD + "\n".join(lines), "", f"__all__ = [  # noqa: RUF022\n{listed}]", "".join(classes)])
+    return "\n".join([HEAD, *sorted(imported), "", f"__all__ = [  # noqa: RUF022\n{listed}]", "".join(classes)])
 
 
 def _settings(kind: type[Synthesizer]) -> str:

@@ -27,6 +27,7 @@ from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.privacy.run_budget import AdvancedBudget, RunBudget
 from privity.common.privacy.run_record import RunRecord
 from privity.common.protocol.session import Session, complete
+from privity.common.public_names import public
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.storage.safe_files import write_text
 from privity.common.synthesis.algorithm_settings import declared
@@ -48,6 +49,7 @@ from privity.party.sources.pass_progress import Share, percent, watched
 OWNER = "owner"
 
 
+@public
 class NotFittedError(ValueError, AttributeError):
     """A model was asked for that has not been learnt yet."""
 
@@ -70,6 +72,7 @@ class Fitted:
     session: Session | None
 
 
+@public
 class Synthesizer:
     """Learns a model of one table under differential privacy: by the algorithm that public numbers recommend.
 
@@ -307,60 +310,70 @@ def check_discovery(table: Table, budget: RunBudget) -> None:
         )
 
 
+@public
 class AIM(Synthesizer):
     """AIM: measures, round after round, the marginal that the model explains worst."""
 
     algorithm = "aim"
 
 
+@public
 class MST(Synthesizer):
     """MST: measures the marginals of a spanning tree of the pairs that differ most from independence."""
 
     algorithm = "mst"
 
 
+@public
 class GaussianCopula(Synthesizer):
     """A Gaussian copula of all pairs of attributes."""
 
     algorithm = "copula"
 
 
+@public
 class DPSUBN(Synthesizer):
     """DP-SUBN over one party."""
 
     algorithm = "dp-subn"
 
 
+@public
 class DPCCBN(Synthesizer):
     """DP-CCBN over one party."""
 
     algorithm = "dp-ccbn"
 
 
+@public
 class PrivBayes(Synthesizer):
     """PrivBayes: noisy conditionals of a network selected by the exponential mechanism."""
 
     algorithm = "privbayes"
 
 
+@public
 class JTree(Synthesizer):
     """JTree: a junction tree of a dependency graph selected edge by edge."""
 
     algorithm = "jtree"
 
 
+@public
 class PrivHD(Synthesizer):
     """PrivHD: a junction tree of bigger cliques."""
 
     algorithm = "privhd"
 
 
+@public
 class Independent(Synthesizer):
     """Independent over one party: the model of its learner."""
 
     algorithm = "independent"
 
 
+@public
 class OneWay(Synthesizer):
     """Measures noisy 1-way marginals only: the baseline for all other algorithms."""
 

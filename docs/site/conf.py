@@ -10,6 +10,9 @@ from pygments import highlight
 from pygments.formatters.html import HtmlFormatter
 from pygments.lexers import get_lexer_for_filename
 from sphinx.application import Sphinx
+from sphinx.pycode import ModuleAnalyzer
+
+import privity
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -62,7 +65,18 @@ def code_pages(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
         yield f"code/{name}", {"title": name, "body": body, "theme_show_toc_level": 0}, "page.html"
 
 
+def order_members() -> None:
+    """Let Sphinx order members by the source, which it looks for in the module that a public class says is its home."""
+    public = ModuleAnalyzer.for_module(privity.__name__)
+    public.analyze()
+    for home in vars(privity)["_HOMES"]:
+        module = ModuleAnalyzer.for_module(f"privity.{home}")
+        module.analyze()
+        public.tagorder |= module.tagorder
+
+
 def setup(app: Sphinx) -> None:
     """Called by Sphinx."""
+    order_members()
     warnings.simplefilter("ignore", DeprecationWarning)
     app.connect("html-collect-pages", code_pages)

@@ -16,10 +16,11 @@ from privity.common import errors, exit_codes, formats
 from privity.deploy.cli.main import app
 
 PYTHON = {
-    "One owner": ("Synthesizer", "Schema", "SavedModel", "load_model", "NotFittedError"),
+    "One owner": ("Synthesizer", "Schema", "SavedModel", "load_model"),
     "Several owners": ("simulate", "connect"),
     "Budgets": ("Ledger", "declare_population"),
     "Releases": ("Release",),
+    "Errors": ("PrivityError", "ProblemsFound", "NotFittedError"),
 }
 """Names of ``privity`` by what they are about. What is left are algorithms."""
 

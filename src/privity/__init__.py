@@ -7,18 +7,19 @@ from importlib import import_module
 from typing import Any
 
 _HOMES = {
-    "synthesizers": (
+    "common.errors": ("PrivityError", "ProblemsFound"),
+    "deploy.python.synthesizers": (
         "AIM", "DPCCBN", "DPSUBN", "GaussianCopula", "Independent", "JTree", "MST", "NotFittedError", "OneWay",
         "PrivBayes", "PrivHD", "Synthesizer",
     ),
-    "schemas": ("Schema",),
-    "saved_models": ("SavedModel", "load_model"),
-    "releases": ("Release",),
-    "ledgers": ("Ledger", "declare_population"),
-    "simulations": ("simulate",),
-    "connections": ("connect",),
+    "deploy.python.schemas": ("Schema",),
+    "deploy.python.saved_models": ("SavedModel", "load_model"),
+    "deploy.python.releases": ("Release",),
+    "deploy.python.ledgers": ("Ledger", "declare_population"),
+    "deploy.python.simulations": ("simulate",),
+    "deploy.python.connections": ("connect",),
 }  # fmt: skip
-"""The modules of privity.deploy.python, and what each gives."""
+"""Modules, and what each gives; all of it says that its home is ``privity`` (common/public_names.py)."""
 
 __all__ = sorted(name for names in _HOMES.values() for name in names)
 
@@ -26,7 +27,7 @@ __all__ = sorted(name for names in _HOMES.values() for name in names)
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
         if name in names:
-            return getattr(import_module(f"privity.deploy.python.{home}"), name)
+            return getattr(import_module(f"privity.{home}"), name)
     raise AttributeError(f"module 'privity' has no attribute {name!r}")
 
 

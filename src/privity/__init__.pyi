@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from privity.common.errors import PrivityError as PrivityError
+from privity.common.errors import ProblemsFound as ProblemsFound
 from privity.common.privacy.budget import Number
 from privity.deploy.python.connections import connect as connect
 from privity.deploy.python.ledgers import Ledger as Ledger
@@ -29,6 +31,8 @@ __all__ = [  # noqa: RUF022
     "OneWay",
     "PrivBayes",
     "PrivHD",
+    "PrivityError",
+    "ProblemsFound",
     "Release",
     "SavedModel",
     "Schema",
@@ -48,7 +52,7 @@ class AIM(Synthesizer):
         delta: Number = ...,
         ledger: Path | str | None = ...,
         one_way: Number | None = ...,
-        draws: Number = ...,
+        selecting: Number = ...,
         rounds: int | None = ...,
         cells: int = ...,
         selection: str | None = ...,
@@ -143,7 +147,7 @@ class MST(Synthesizer):
         delta: Number = ...,
         ledger: Path | str | None = ...,
         one_way: Number | None = ...,
-        draws: Number = ...,
+        selecting: Number = ...,
         edges: int | None = ...,
         selection: str | None = ...,
         inference: str = ...,

@@ -37,7 +37,7 @@ from tests.crash.switch import Kill, Switch
 from tests.crash.variants import VARIANTS
 
 CURATOR = "curator"
-KEPT = ("/opened/", "/chosen/", "/learned/")
+KEPT = ("/revealed/",)
 """Entries of a curator's journal that hold what a run opened."""
 
 

@@ -23,7 +23,7 @@ BROKEN = [
     ("party-seals-anew", CURATOR, ("/answer/seal/",), {"two replies"}, None),
     ("curator-forgets", CURATOR, ("rename",), {"repeated", "not completed"}, None),
     ("party-keeps-reservations", COMBINER, ("#closed/",), {"reservation", "other charges"}, None),
-    ("curator-draws-anew", CURATOR, ("/opened/",), {"another release"}, 1),
+    ("curator-draws-anew", CURATOR, ("/revealed/",), {"another release"}, 1),
     ("curator-asks-once", CURATOR, ("#ended/",), {"signatures"}, None),
 ]
 SHORT = {"charged-again", "party-seals-anew", "curator-forgets"}

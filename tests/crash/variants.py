@@ -36,7 +36,7 @@ def _party_forgets(who: str, _life: int) -> None:
 
     if who != CURATOR:
         _keep_in_memory(
-            lambda key: any(word in key for word in ("/vector/", "/choice/", "/reply/", "/transcript/step/"))
+            lambda key: any(word in key for word in ("/vector/", "/selection/", "/reply/", "/transcript/step/"))
         )
         Ledger.settle, Ledger.charge = settled, unanswered
 

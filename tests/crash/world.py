@@ -123,7 +123,7 @@ class Run:
         for name in self.names:
             file = consortium.party(name) / "policy.toml"
             text = file.read_text(encoding="utf-8")
-            file.write_text(text.replace('"auto"', '"manual"') if self.manual else text, encoding="utf-8")
+            file.write_text(text.replace('"by-policy"', '"manual"') if self.manual else text, encoding="utf-8")
         key = None
         if self.key_bits is not None:
             key = folder / "paillier.json"

@@ -93,7 +93,7 @@ def open_policy(**changes: Any) -> Policy:
         "minimum_key_bits": KEY_BITS,
         "secure_sums": tuple(method.value for method in Method),
         "exponents": tuple(kind.value for kind in Exponents),
-        "approval": Approval.AUTO,
+        "approval": Approval.BY_POLICY,
         "evaluation": True,
     }
     return Policy(**{**values, **changes})

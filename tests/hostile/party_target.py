@@ -161,9 +161,9 @@ class PartyTarget:
             case "contribute":
                 step.contribute.round.round = name
             case "select":
-                step.select.draw = name
+                step.select.selection = name
             case "select_table":
-                step.select_table.draw = name
+                step.select_table.selection = name
             case "learn":
                 step.learn.name = name
             case "seal_block":

@@ -225,7 +225,7 @@ def test_the_journal_of_the_curator_holds_products_only(tmp_path) -> None:
     answers = [decode_reply(payload)[2] for key, payload in kept.items() if key.startswith("run-1/answer/")]
     assert {type(answer) for answer in answers} == {Done, Sealed, Sum}
     left = {"/".join(key.split("/")[1:3]) for key in consortium.journal.keys("run-1/")}
-    assert left == {"answer/contribute", "answer/opened", "opened/1-test"}
+    assert left == {"answer/contribute", "answer/revealed", "revealed/1-test"}
     for key, payload in kept.items():
         if key.startswith(("run-1/sum/", "run-1/answer/seal/")):
             assert all(payload not in file.read_bytes() for file in tmp_path.glob("curator.sqlite*"))

@@ -20,7 +20,6 @@ from privity.common.protocol.round import Round, Tables
 from privity.common.protocol.round_attempt import MOST_ATTEMPTS
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, SumKind
 from privity.common.protocol.steps import (
-    Choice,
     Close,
     CombineBlock,
     Contribute,
@@ -34,6 +33,7 @@ from privity.common.protocol.steps import (
     SealBlock,
     Sealed,
     Select,
+    Selected,
     Step,
 )
 from privity.party import answers_from_rows, transcript
@@ -95,9 +95,9 @@ def test_prices_whose_sum_would_have_too_many_digits_are_refused_before_they_are
     assert consortium.tell(ME, step(0)) == (Done() if isinstance(step(0), Contribute) else consortium.tell(ME, step(0)))
     kind = ExponentialMechanism if in_rho else NoisyMax
     ordinary = replace(draw(0), selection="ordinary", mechanism=kind(Fraction(1, 10)))
-    assert isinstance(consortium.tell(ME, ordinary), Choice)
+    assert isinstance(consortium.tell(ME, ordinary), Selected)
     consortium.begin(replace(spec, run="run-2"))
-    assert isinstance(consortium.tell(ME, replace(ordinary, run="run-2")), Choice)
+    assert isinstance(consortium.tell(ME, replace(ordinary, run="run-2")), Selected)
 
 
 @pytest.mark.parametrize("kind", [MASKS, PAILLIER], ids=["masks", "Paillier"])
@@ -130,7 +130,7 @@ def test_a_run_has_so_many_answers_and_nothing_is_charged_beyond(tmp_path: Path,
     assert consortium.tell(ME, Contribute(round_)) == Done()
     draws = [replace(draw(0), selection=f"d{number}", mechanism=NoisyMax(Fraction(1, 1000))) for number in range(20)]
     replies = [consortium.tell(ME, step) for step in draws]
-    answered = [reply for reply in replies if isinstance(reply, Choice)]
+    answered = [reply for reply in replies if isinstance(reply, Selected)]
     assert len(answered) == 12 - len(["enrol", "begin", "contribute"])
     assert len(charged(consortium.parties[ME].ledger)) == 1 + len(answered)
     consortium.restart(ME)

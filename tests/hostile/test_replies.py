@@ -13,7 +13,6 @@ import pytest
 from privity.common.protocol.run_spec import Enrolment
 from privity.common.protocol.steps import (
     Begin,
-    Choice,
     Contribute,
     Done,
     Enrol,
@@ -25,6 +24,7 @@ from privity.common.protocol.steps import (
     SealBlock,
     Sealed,
     Select,
+    Selected,
     Step,
     Sum,
 )
@@ -97,10 +97,10 @@ LIES: dict[str, tuple[str, type, Lie, str]] = {
     "an enrolment that was changed": ("one-way", Enrol, with_more_rows, "does not hold"),
     "a beginning of another kind": ("one-way", Begin, instead(Sum(b"x")), "another kind of reply"),
     "a contribution of another kind": ("one-way", Contribute, instead(Sum(b"x")), "another kind of reply"),
-    "a block of another kind": ("one-way", SealBlock, instead(Choice(1)), "another kind of reply"),
+    "a block of another kind": ("one-way", SealBlock, instead(Selected(1)), "another kind of reply"),
     "a draw of another kind": ("dp-subn", Select, instead(Done()), "another kind of reply"),
-    "a choice that there is not": ("dp-subn", Select, instead(Choice(2**32 - 1)), "none of the candidates"),
-    "a model of another kind": ("independent", Learn, instead(Choice(0)), "another kind of reply"),
+    "a choice that there is not": ("dp-subn", Select, instead(Selected(2**32 - 1)), "none of the candidates"),
+    "a model of another kind": ("independent", Learn, instead(Selected(0)), "another kind of reply"),
     "no model": ("independent", Learn, instead(Learned({})), "the model of party-2"),
     "a model of numbers that are none": (
         "independent",

@@ -22,7 +22,6 @@ from privity.common.protocol.round import Replacement, Round
 from privity.common.protocol.run_spec import Enrolment, RunPlan
 from privity.common.protocol.steps import (
     Begin,
-    Choice,
     Close,
     CombineBlock,
     Contribute,
@@ -36,6 +35,7 @@ from privity.common.protocol.steps import (
     SealBlock,
     Sealed,
     Select,
+    Selected,
     SelectTable,
     Step,
     Sum,
@@ -245,7 +245,7 @@ def test_a_model_that_expects_what_cannot_be(lie: ExpectedTables, said: str) -> 
     consortium = make_consortium()
     consortium.begin()
     refused(consortium, "party-1", SelectTable("run-1", "test", "d", lie, NoisyMax(HALF)), "step-refused", said)
-    assert isinstance(consortium.tell("party-1", SelectTable("run-1", "test", "d", EXPECTED, NoisyMax(HALF))), Choice)
+    assert isinstance(consortium.tell("party-1", SelectTable("run-1", "test", "d", EXPECTED, NoisyMax(HALF))), Selected)
 
 
 def test_a_model_of_more_cells_than_a_selection_has() -> None:

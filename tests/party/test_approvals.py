@@ -22,7 +22,6 @@ from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.round import Replacement
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.steps import (
-    Choice,
     Close,
     Contribute,
     Done,
@@ -32,6 +31,7 @@ from privity.common.protocol.steps import (
     Pending,
     Refusal,
     Select,
+    Selected,
     SelectTable,
 )
 from privity.common.storage.journal import Journal
@@ -378,10 +378,10 @@ def test_approval_of_a_joint_overview_is_none_of_selections(tmp_path: Path, algo
     say_yes(tmp_path)
     consortium.begin(spec)
     reply = consortium.tell(NAME, SelectTable("run-1", "p", "d", EXPECTED, NoisyMax(Fraction(1, 2))))
-    assert isinstance(reply, Refusal if chosen == "joint" else Choice)
+    assert isinstance(reply, Refusal if chosen == "joint" else Selected)
     if isinstance(reply, Refusal):
         assert f"{algorithm} makes no selections with these settings" in reply.message
-    assert bool(charged(consortium.parties[NAME].ledger)) == isinstance(reply, Choice)
+    assert bool(charged(consortium.parties[NAME].ledger)) == isinstance(reply, Selected)
 
 
 @pytest.mark.process

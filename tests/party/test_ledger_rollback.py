@@ -169,7 +169,7 @@ def test_a_journal_that_was_lost_brings_no_second_selection_and_nothing_is_drawn
     party = consortium.parties[NAME]
     spent = party.ledger.spent()
     for draw in range(5):
-        party.journal.erase(f"run-1/choice/{draw}")
+        party.journal.erase(f"run-1/selection/{draw}")
         party.journal.erase(f"run-1/reply/select/{draw}")
     drawn = []
     monkeypatch.setattr("privity.common.privacy.mechanisms.sample_selection_noise", lambda *_: drawn.append(1))

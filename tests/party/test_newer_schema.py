@@ -53,7 +53,7 @@ class Place:
                 (folder / f"{member}.csv").write_text("a\nx\ny\n")
                 declare(parse_population(f"people of {member}", "9")).close()
                 data = str(folder / f"{member}.csv")
-                answer, _ = joining.join(folder / member, invite, data, f"people of {member}", Approval.AUTO)
+                answer, _ = joining.join(folder / member, invite, data, f"people of {member}", Approval.BY_POLICY)
             elif invite.role == "curator":
                 answer, _ = curator_joining.join(folder / member, invite, "127.0.0.1:0")
             else:

@@ -14,7 +14,7 @@ import pytest
 
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.privacy.mechanisms import NoisyMax
-from privity.common.protocol.steps import Choice, Close, Done, Select
+from privity.common.protocol.steps import Close, Done, Select, Selected
 from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import Keys
 from privity.party.rows import InMemory
@@ -62,20 +62,20 @@ def test_a_run_that_ends_takes_no_rows_from_another(tmp_path: Path) -> None:
     joint = in_database(tmp_path, memory=100)
     begin(joint, "one", 0, 1, 2)
     begin(joint, "two", 0, 2, 3)
-    assert isinstance(select(joint, "one", "1"), Choice)
-    assert isinstance(select(joint, "two", "1"), Choice)
+    assert isinstance(select(joint, "one", "1"), Selected)
+    assert isinstance(select(joint, "two", "1"), Selected)
     assert isinstance(joint.tell("party-1", Close("two", "COMPLETED")), Done)
-    assert isinstance(select(joint, "one", "2", 0, 2), Choice)
+    assert isinstance(select(joint, "one", "2", 0, 2), Selected)
     assert joint.parties["party-1"].ledger.spent("one") == 2 * EPSILON
 
 
 def test_no_coded_rows_are_left_when_all_runs_have_ended(tmp_path: Path) -> None:
     joint = in_database(tmp_path, memory=100)
     begin(joint, "one", 0, 1, 2)
-    assert isinstance(select(joint, "one", "1"), Choice)
+    assert isinstance(select(joint, "one", "1"), Selected)
     assert list((tmp_path / "coded").glob("*"))
     begin(joint, "two", 0, 2, 3)
-    assert isinstance(select(joint, "one", "2", 0, 2), Choice)
+    assert isinstance(select(joint, "one", "2", 0, 2), Selected)
     for run in ("one", "two"):
         joint.tell("party-1", Close(run, "COMPLETED"))
     assert not list((tmp_path / "coded").glob("*"))
@@ -102,7 +102,7 @@ def test_coded_rows_in_memory_do_not_grow_with_the_runs_that_are_open(tmp_path: 
     monkeypatch.setattr(InMemory, "over", part)
     for number, attributes in enumerate(combinations(range(6), 3)):
         begin(joint, f"run-{number}", *attributes)
-        assert isinstance(select(joint, f"run-{number}", "1"), Choice)
+        assert isinstance(select(joint, f"run-{number}", "1"), Selected)
         gc.collect()
         assert sum(rows() is not None for rows in parts) == 1
     assert len(parts) == 20

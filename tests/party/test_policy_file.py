@@ -17,7 +17,6 @@ from privity.common.privacy.population import Population
 from privity.common.protocol.run_spec import Enrolment, RunPlan
 from privity.common.protocol.steps import (
     Begin,
-    Choice,
     Close,
     Contribute,
     Done,
@@ -28,6 +27,7 @@ from privity.common.protocol.steps import (
     Reply,
     SealBlock,
     Select,
+    Selected,
 )
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
@@ -165,7 +165,7 @@ def test_a_run_that_waits_is_judged_anew() -> None:
     assert refused(consortium.tell(NAME, step), "fewer than 4 parties")
     changed(consortium, minimum_parties=2)
     assert isinstance(consortium.tell(NAME, step), Pending)
-    changed(consortium, approval=Approval.AUTO)
+    changed(consortium, approval=Approval.BY_POLICY)
     assert isinstance(consortium.tell(NAME, step), Enrolled)
 
 
@@ -193,7 +193,7 @@ def test_a_charge_passes_exactly_if_the_policy_of_the_beginning_and_that_of_now_
             admission._bound.clear()
         reply = consortium.tell(NAME, replace(select(), selection=str(number)))
         allowed = not consortium.policies[NAME].refusals(consortium.spec(), NAME, key_bits=512)
-        assert isinstance(reply, Choice) if allowed else refused(reply, "")
+        assert isinstance(reply, Selected) if allowed else refused(reply, "")
         passed += allowed
         assert consortium.parties[NAME].ledger.spent("run-1") == min(passed, 8) * PIECE
 
@@ -201,7 +201,7 @@ def test_a_charge_passes_exactly_if_the_policy_of_the_beginning_and_that_of_now_
 TEXT = """\
 format_version = 1
 population = "people"
-approval = "auto"
+approval = "by-policy"
 epsilon_per_run = "{epsilon}"
 algorithms = ["dp-subn"]
 minimum_parties = 2

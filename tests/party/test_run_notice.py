@@ -81,7 +81,7 @@ def test_selections_are_named_unless_it_is_certain_that_there_are_none(
 ) -> None:
     """Who chooses follows from the numbers of rows, which show after the yes."""
     kinds = {"sum"} if chosen == "joint" else {"sum", "draw"}
-    for settings in ({"selection": chosen}, {} if chosen is None else {"selection": chosen, "draws": "1/5"}):
+    for settings in ({"selection": chosen}, {} if chosen is None else {"selection": chosen, "selecting": "1/5"}):
         text = " ".join(told(replace(SPEC, algorithm=algorithm, settings=settings)))
         assert {kind for kind, phrase in KINDS.items() if phrase in text} == kinds
 
@@ -101,11 +101,11 @@ def test_the_plain_lines_name_every_kind_of_answer() -> None:
 
     for settings, first_alone in (({"schedule": "final"}, False), ({"schedule": "uniform"}, True)):
         words = plain(settings=settings)
-        assert "some choices made from your rows alone" in words
+        assert "some selections made from your rows alone" in words
         assert ("the first party's own counts" in words) == first_alone
     assert "a model of your rows alone" in plain(algorithm="independent")
     words = plain(algorithm="one-way", evaluation=Evaluation(Fraction(1, 20)))
-    assert "choices made" not in words
+    assert "selections made" not in words
     assert "How far the synthetic table is from all the rows" in words
 
 

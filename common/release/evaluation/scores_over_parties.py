@@ -216,7 +216,7 @@ def _named(score: Score, synthetic: CodedTable) -> dict[str, Any]:
         inside = float(((codes >= score.first) & (codes < score.end)).mean())
         attribute = synthetic.schema.attributes[score.attribute]
         return {"measure": "share", "attribute": attribute.name, "of": _in_words(attribute, score), "synthetic": inside}
-    return {"measure": "marginal distance", "ways": len(score.tables[0]), "tables": len(score.tables)}
+    return {"measure": "total variation distance", "ways": len(score.tables[0]), "tables": len(score.tables)}
 
 
 def _in_words(attribute: Attribute, score: ShareScore) -> str:

@@ -119,7 +119,7 @@ def _tally(order: Sequence[Standing], found: Iterable[Standing]) -> Tally:
 def _checks(scores: dict[str, Any] | None) -> tuple[str, ...]:
     found = []
     for score in () if scores is None else scores["scores"]:
-        if score["measure"] == "marginal distance":
+        if score["measure"] == "total variation distance":
             of = "one attribute" if score["ways"] == 1 else "two attributes"
             found.append(f"distributions of {of} are {percent(score['value'], 1)} off on average")
         elif score["measure"] == "accuracy":

@@ -41,7 +41,7 @@ from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, may_select
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
-ONE_WAY, MISSING, SELECTION, ROUNDS = "one-way tables", "missing values", "choice of tables", "chosen tables"
+ONE_WAY, MISSING, SELECTION, ROUNDS = "one-way tables", "missing values", "selection of tables", "selected tables"
 
 LARGEST_MODEL = 1 << 17
 """Cells of the cliques of a model by default: 1 MiB."""
@@ -54,7 +54,7 @@ class Settings:
     """Settings of AIM, all public."""
 
     one_way: Fraction | None = weight(None, "share of the budget for the 1-way tables", "9/10", by_default=NOISE)
-    draws: Fraction = weight("1/10", "share of the rest for selecting tables", "1/2")
+    selecting: Fraction = weight("1/10", "share of the rest for selecting tables", "1/2")
     rounds: int | None = whole(None, "how many tables are selected and measured", 1, MOST_ROUNDS, by_default=NOISE)
     cells: int = whole(LARGEST_MODEL, "most cells of all cliques of the model", 1 << 10, 1 << 22)
     selection: str | None = choice(
@@ -91,7 +91,7 @@ class Aim(Algorithm[Settings]):
         measured = await measure_single(session, ONE_WAY, share * one_way)
         together = await missing_together(session, MISSING, share * (1 - one_way), measured)
         measured = together.tables
-        for_selections, for_table = together.left * chosen.draws, together.left * (1 - chosen.draws) / rounds
+        for_selections, for_table = together.left * chosen.selecting, together.left * (1 - chosen.selecting) / rounds
         chooser = await Chooser.start(session, SELECTION, rounds, for_selections, chosen.selection)
         variance = session.noise_variance(1, for_table)
         pairs = list(together.pairs)

@@ -51,7 +51,7 @@ class Settings:
     """Settings of MST, all public."""
 
     one_way: Fraction | None = weight(None, "share of the budget for the 1-way tables", "9/10", by_default=NOISE)
-    draws: Fraction = weight("1/10", "share of the rest for selecting edges", "1/2")
+    selecting: Fraction = weight("1/10", "share of the rest for selecting edges", "1/2")
     edges: int | None = whole(
         None,
         "pair tables that are measured, besides those of values that are missing together; at least one",
@@ -100,7 +100,7 @@ class Mst(Algorithm[Settings]):
         for a, b in tree:
             part[part == part[a]] = part[b]
         edges = max(1, edges - len(tree))
-        for_selections, for_tables = together.left * chosen.draws, together.left * (1 - chosen.draws)
+        for_selections, for_tables = together.left * chosen.selecting, together.left * (1 - chosen.selecting)
         independent = (await session.compute(lambda: fit_model(tables, schema, session.rows))).model
         chooser = await Chooser.start(session, SELECTION, edges, for_selections, chosen.selection)
         variance = session.noise_variance(edges + len(tree), for_tables)

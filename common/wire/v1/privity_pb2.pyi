@@ -79,7 +79,7 @@ class LimitsReply(_message.Message):
     def __init__(self, documents: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class Step(_message.Message):
-    __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn", "opened", "select_table", "recode", "stopped", "attest")
+    __slots__ = ("run", "enrol", "begin", "contribute", "seal_block", "combine_block", "select", "close", "learn", "revealed", "select_table", "recode", "stopped", "attest")
     RUN_FIELD_NUMBER: _ClassVar[int]
     ENROL_FIELD_NUMBER: _ClassVar[int]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -89,7 +89,7 @@ class Step(_message.Message):
     SELECT_FIELD_NUMBER: _ClassVar[int]
     CLOSE_FIELD_NUMBER: _ClassVar[int]
     LEARN_FIELD_NUMBER: _ClassVar[int]
-    OPENED_FIELD_NUMBER: _ClassVar[int]
+    REVEALED_FIELD_NUMBER: _ClassVar[int]
     SELECT_TABLE_FIELD_NUMBER: _ClassVar[int]
     RECODE_FIELD_NUMBER: _ClassVar[int]
     STOPPED_FIELD_NUMBER: _ClassVar[int]
@@ -103,12 +103,12 @@ class Step(_message.Message):
     select: Select
     close: Close
     learn: Learn
-    opened: Opened
+    revealed: Revealed
     select_table: SelectTable
     recode: Recode
     stopped: Stopped
     attest: Attest
-    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ..., opened: _Optional[_Union[Opened, _Mapping]] = ..., select_table: _Optional[_Union[SelectTable, _Mapping]] = ..., recode: _Optional[_Union[Recode, _Mapping]] = ..., stopped: _Optional[_Union[Stopped, _Mapping]] = ..., attest: _Optional[_Union[Attest, _Mapping]] = ...) -> None: ...
+    def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ..., revealed: _Optional[_Union[Revealed, _Mapping]] = ..., select_table: _Optional[_Union[SelectTable, _Mapping]] = ..., recode: _Optional[_Union[Recode, _Mapping]] = ..., stopped: _Optional[_Union[Stopped, _Mapping]] = ..., attest: _Optional[_Union[Attest, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
     __slots__ = ("spec", "submitter")
@@ -236,7 +236,7 @@ class CombineBlock(_message.Message):
     base: bytes
     def __init__(self, attempt: _Optional[_Union[Attempt, _Mapping]] = ..., block: _Optional[int] = ..., node: _Optional[int] = ..., blobs: _Optional[_Iterable[_Union[Blob, _Mapping]]] = ..., base: _Optional[bytes] = ...) -> None: ...
 
-class Opened(_message.Message):
+class Revealed(_message.Message):
     __slots__ = ("round", "digest")
     ROUND_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
@@ -267,30 +267,30 @@ class CandidateGroup(_message.Message):
     def __init__(self, attributes: _Optional[_Iterable[int]] = ..., pool: _Optional[_Iterable[int]] = ..., size: _Optional[int] = ..., parent_sets: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ...) -> None: ...
 
 class Select(_message.Message):
-    __slots__ = ("phase", "draw", "candidates", "mechanism", "score")
+    __slots__ = ("phase", "selection", "candidates", "mechanism", "score")
     PHASE_FIELD_NUMBER: _ClassVar[int]
-    DRAW_FIELD_NUMBER: _ClassVar[int]
+    SELECTION_FIELD_NUMBER: _ClassVar[int]
     CANDIDATES_FIELD_NUMBER: _ClassVar[int]
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
     SCORE_FIELD_NUMBER: _ClassVar[int]
     phase: str
-    draw: str
+    selection: str
     candidates: _containers.RepeatedCompositeFieldContainer[CandidateGroup]
     mechanism: Selecting
     score: str
-    def __init__(self, phase: _Optional[str] = ..., draw: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[CandidateGroup, _Mapping]]] = ..., mechanism: _Optional[_Union[Selecting, _Mapping]] = ..., score: _Optional[str] = ...) -> None: ...
+    def __init__(self, phase: _Optional[str] = ..., selection: _Optional[str] = ..., candidates: _Optional[_Iterable[_Union[CandidateGroup, _Mapping]]] = ..., mechanism: _Optional[_Union[Selecting, _Mapping]] = ..., score: _Optional[str] = ...) -> None: ...
 
 class SelectTable(_message.Message):
-    __slots__ = ("phase", "draw", "expected", "mechanism")
+    __slots__ = ("phase", "selection", "expected", "mechanism")
     PHASE_FIELD_NUMBER: _ClassVar[int]
-    DRAW_FIELD_NUMBER: _ClassVar[int]
+    SELECTION_FIELD_NUMBER: _ClassVar[int]
     EXPECTED_FIELD_NUMBER: _ClassVar[int]
     MECHANISM_FIELD_NUMBER: _ClassVar[int]
     phase: str
-    draw: str
+    selection: str
     expected: ExpectedTables
     mechanism: Selecting
-    def __init__(self, phase: _Optional[str] = ..., draw: _Optional[str] = ..., expected: _Optional[_Union[ExpectedTables, _Mapping]] = ..., mechanism: _Optional[_Union[Selecting, _Mapping]] = ...) -> None: ...
+    def __init__(self, phase: _Optional[str] = ..., selection: _Optional[str] = ..., expected: _Optional[_Union[ExpectedTables, _Mapping]] = ..., mechanism: _Optional[_Union[Selecting, _Mapping]] = ...) -> None: ...
 
 class Selecting(_message.Message):
     __slots__ = ("noisy_max", "exponential")
@@ -301,16 +301,16 @@ class Selecting(_message.Message):
     def __init__(self, noisy_max: _Optional[str] = ..., exponential: _Optional[str] = ...) -> None: ...
 
 class ExpectedTables(_message.Message):
-    __slots__ = ("tables", "counts", "rows", "handicaps")
+    __slots__ = ("tables", "counts", "rows", "penalties")
     TABLES_FIELD_NUMBER: _ClassVar[int]
     COUNTS_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
-    HANDICAPS_FIELD_NUMBER: _ClassVar[int]
+    PENALTIES_FIELD_NUMBER: _ClassVar[int]
     tables: _containers.RepeatedCompositeFieldContainer[Attributes]
     counts: _containers.RepeatedScalarFieldContainer[int]
     rows: int
-    handicaps: _containers.RepeatedScalarFieldContainer[int]
-    def __init__(self, tables: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ..., counts: _Optional[_Iterable[int]] = ..., rows: _Optional[int] = ..., handicaps: _Optional[_Iterable[int]] = ...) -> None: ...
+    penalties: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, tables: _Optional[_Iterable[_Union[Attributes, _Mapping]]] = ..., counts: _Optional[_Iterable[int]] = ..., rows: _Optional[int] = ..., penalties: _Optional[_Iterable[int]] = ...) -> None: ...
 
 class Learn(_message.Message):
     __slots__ = ("phase", "name", "algorithm", "settings", "epsilon")
@@ -367,14 +367,14 @@ class Stopped(_message.Message):
     def __init__(self, since: _Optional[str] = ...) -> None: ...
 
 class Reply(_message.Message):
-    __slots__ = ("run", "key", "enrolled", "done", "sealed", "sum", "choice", "refusal", "learned", "pending", "attested")
+    __slots__ = ("run", "key", "enrolled", "done", "sealed", "sum", "selected", "refusal", "learned", "pending", "attested")
     RUN_FIELD_NUMBER: _ClassVar[int]
     KEY_FIELD_NUMBER: _ClassVar[int]
     ENROLLED_FIELD_NUMBER: _ClassVar[int]
     DONE_FIELD_NUMBER: _ClassVar[int]
     SEALED_FIELD_NUMBER: _ClassVar[int]
     SUM_FIELD_NUMBER: _ClassVar[int]
-    CHOICE_FIELD_NUMBER: _ClassVar[int]
+    SELECTED_FIELD_NUMBER: _ClassVar[int]
     REFUSAL_FIELD_NUMBER: _ClassVar[int]
     LEARNED_FIELD_NUMBER: _ClassVar[int]
     PENDING_FIELD_NUMBER: _ClassVar[int]
@@ -385,12 +385,12 @@ class Reply(_message.Message):
     done: Done
     sealed: Blob
     sum: Sum
-    choice: Choice
+    selected: Selected
     refusal: Refusal
     learned: Learned
     pending: Pending
     attested: Attested
-    def __init__(self, run: _Optional[str] = ..., key: _Optional[str] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., sealed: _Optional[_Union[Blob, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., choice: _Optional[_Union[Choice, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., learned: _Optional[_Union[Learned, _Mapping]] = ..., pending: _Optional[_Union[Pending, _Mapping]] = ..., attested: _Optional[_Union[Attested, _Mapping]] = ...) -> None: ...
+    def __init__(self, run: _Optional[str] = ..., key: _Optional[str] = ..., enrolled: _Optional[_Union[Enrolled, _Mapping]] = ..., done: _Optional[_Union[Done, _Mapping]] = ..., sealed: _Optional[_Union[Blob, _Mapping]] = ..., sum: _Optional[_Union[Sum, _Mapping]] = ..., selected: _Optional[_Union[Selected, _Mapping]] = ..., refusal: _Optional[_Union[Refusal, _Mapping]] = ..., learned: _Optional[_Union[Learned, _Mapping]] = ..., pending: _Optional[_Union[Pending, _Mapping]] = ..., attested: _Optional[_Union[Attested, _Mapping]] = ...) -> None: ...
 
 class Enrolled(_message.Message):
     __slots__ = ("enrolment",)
@@ -408,7 +408,7 @@ class Sum(_message.Message):
     payload: bytes
     def __init__(self, payload: _Optional[bytes] = ...) -> None: ...
 
-class Choice(_message.Message):
+class Selected(_message.Message):
     __slots__ = ("index",)
     INDEX_FIELD_NUMBER: _ClassVar[int]
     index: int

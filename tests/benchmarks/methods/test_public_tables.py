@@ -103,7 +103,7 @@ def test_constants_are_in_place_within_and_back_after_a_fault() -> None:
     with in_place(changed) as settings:
         assert budget_split.PURE.tables.at_one == 0.5 * REFERENCE[True].tables.at_one
         assert worst_explained.PENALTY == 1.2
-        assert settings == {"draws": "1/10"}
+        assert settings == {"selecting": "1/10"}
 
     def fail() -> None:
         with in_place(changed):

@@ -167,7 +167,7 @@ def test_a_well_formed_sum_of_something_else_opens_nothing_then_or_later(kind: S
         with pytest.raises(PrivityError, match="is not revealed"):
             asyncio.run(consortium.session(plan).measure("test", TABLES, pure(NO_NOISE)))
         consortium.fault = lambda _party, _step: None
-    assert consortium.journal.keys("run-1/opened/") == []
+    assert consortium.journal.keys("run-1/revealed/") == []
     assert {party.ledger.spent() for party in consortium.parties.values()} == {NO_NOISE}
 
 
@@ -264,7 +264,7 @@ def test_a_party_that_seals_no_more_ends_the_round(kind: SumKind) -> None:
     consortium = faulty(3, fault)
     with pytest.raises(PrivityError, match="no answer from party-2"):
         measured(consortium, kind)
-    assert consortium.journal.keys("run-1/opened/") == []
+    assert consortium.journal.keys("run-1/revealed/") == []
 
 
 @KINDS

@@ -21,7 +21,7 @@ from privity.common.privacy.run_budget import RhoBudget
 from privity.common.privacy.structure_scores import DISTANCE
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.session import Session
-from privity.common.protocol.steps import Choice, Close, Enrol, Refusal, SelectTable
+from privity.common.protocol.steps import Close, Enrol, Refusal, Selected, SelectTable
 from tests.harness.consortium import TestConsortium, make_schema, make_table, open_policy, seeded
 from tests.harness.ledgers import charged
 from tests.harness.steps import share_of
@@ -83,7 +83,7 @@ def test_the_choice_is_that_of_report_noisy_max_on_the_party_own_noise() -> None
     for place, (rows, index) in enumerate(found):
         if rows != ROWS["party-2"]:
             continue
-        entropy = seeded(SEED, "party-2")(f"run-1/choice/1-structure/{place}")
+        entropy = seeded(SEED, "party-2")(f"run-1/selection/1-structure/{place}")
         noise = sample_selection_noise(len(TABLES), 1, epsilon, entropy)
         scores = brute_force(consortium.parties["party-2"].table, expected_of(place))
         assert index == noisy_max(scores, noise)
@@ -138,7 +138,7 @@ def test_an_answer_is_given_once_and_again_after_a_crash_of_either_side(tmp_path
     for name in ROWS:
         consortium.restart(name)
     for (name, step), (_, index) in zip(asked, found, strict=True):
-        assert consortium.tell(name, step) == Choice(index)
+        assert consortium.tell(name, step) == Selected(index)
     assert [charged(party.ledger) for party in consortium.parties.values()] == spent
     name, step = asked[0]
     for other in (
@@ -157,7 +157,7 @@ def test_what_was_counted_is_forgotten_with_the_run() -> None:
         consortium.begin(consortium.spec(run=run, attributes=attributes))
         expected = ExpectedTables(((0, 1),), np.ones(6 if attributes is None else 8, dtype=np.int64), 1, (0,))
         reply = consortium.tell("party-1", SelectTable(run, "p", "d", expected, NoisyMax(Fraction(1, 2))))
-        assert isinstance(reply, Choice)
+        assert isinstance(reply, Selected)
         seen = consortium.parties["party-1"].releases.over(attributes)
         assert [counts.sum() for counts in seen._counts._kept.values()] == [30]
         consortium.tell("party-1", Close(run, "COMPLETED"))
@@ -170,7 +170,7 @@ def test_a_choice_that_there_is_not_ends_the_run_by_name() -> None:
     ask = consortium.ask
 
     async def lying(party, step, phase):
-        return Choice(len(TABLES)) if isinstance(step, SelectTable) else await ask(party, step, phase)
+        return Selected(len(TABLES)) if isinstance(step, SelectTable) else await ask(party, step, phase)
 
     consortium.ask = lying
     session = consortium.session(consortium.begin(consortium.spec()))

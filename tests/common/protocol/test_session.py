@@ -14,7 +14,7 @@ from privity.common.errors import PrivityError
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.privacy.run_record import RunRecord
-from privity.common.protocol.steps import Choice, Select
+from privity.common.protocol.steps import Select, Selected
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.party.local_backend import local_session
 from tests.harness.consortium import (
@@ -166,7 +166,7 @@ def test_an_unfair_answer_ends_the_run(tmp_path) -> None:
     ask = consortium.ask
 
     async def lying(party, step, phase):
-        return Choice(10_000) if isinstance(step, Select) else await ask(party, step, phase)
+        return Selected(10_000) if isinstance(step, Select) else await ask(party, step, phase)
 
     consortium.ask = lying
     with pytest.raises(PrivityError, match="none of the candidates"):

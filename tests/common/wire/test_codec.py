@@ -101,7 +101,7 @@ REPLY = st.one_of(
     st.just(steps.Done()),
     st.builds(steps.Sealed, BLOB),
     st.builds(steps.Sum, st.binary(max_size=200)),
-    st.builds(steps.Choice, UINT32),
+    st.builds(steps.Selected, UINT32),
     st.builds(steps.Learned, DOCUMENT),
     st.builds(steps.Attested, DOCUMENT),
     st.builds(steps.Refusal, TEXT, TEXT, TEXT),

@@ -174,7 +174,7 @@ def test_it_says_which_policy_the_running_node_obeys(made: Path) -> None:
     try:
         for text, verdict, said in (
             (before, "ok", "the running node has obeyed"),
-            (before.replace('"manual"', '"auto"'), "ok", "the running node has obeyed"),
+            (before.replace('"manual"', '"by-policy"'), "ok", "the running node has obeyed"),
             (before.replace("minimum_parties", "minimum_partys"), "amiss", "has refused every run since"),
             (before.replace('"people"', '"poeple"'), "amiss", "has refused every run since"),
             (before, "ok", "the running node has obeyed"),

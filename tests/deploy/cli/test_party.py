@@ -103,7 +103,7 @@ def test_amounts_are_told_with_decimals_and_how_far_a_pass_is(place: Path, monke
 def test_the_doctor_names_every_fault_of_a_policy_as_it_is_written(place: Path) -> None:
     policy = place / "south" / "policy.toml"
     text = policy.read_text()
-    changed = text.replace('approval = "auto"', 'approval = "[/red]"')
+    changed = text.replace('approval = "by-policy"', 'approval = "[/red]"')
     changed = changed.replace('# attributes = ["age"]', 'attributes = ["age", "shoes"]')
     changed = changed.replace('"one-way"]', '"magic"]')
     policy.write_text(changed + 'total_epsilon = "1/2"\n')

@@ -35,7 +35,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     schema = parse_schema({"name": "people", "fields": FIELDS}, "people")
     parties = {"north": 100, "south": 120, "west": 80}
     release, synthetic = release_of(folder, "mst", people(300), schema, "4", parties=parties)
-    score = {"measure": "marginal distance", "ways": 1, "tables": 5, "sum": 3, "value": 0.031}
+    score = {"measure": "total variation distance", "ways": 1, "tables": 5, "sum": 3, "value": 0.031}
     digest = release.model.schema.digest
     scored = replace(release, scores={**SCORES, "schema_digest": digest, "scores": [score]})
     write_release(folder / "release", scored, synthetic)

@@ -79,7 +79,7 @@ def test_masks_take_the_sums_where_they_are_asked_for(tmp_path: Path) -> None:
     require(told, "scores", "scores.json")
     assert told["rows"] == ROWS
     assert Fraction(told["scale"]) == 3 / Fraction("0.25"), "three scores, each changed by one row by one at most"
-    assert [score["measure"] for score in told["scores"]] == ["marginal distance", "marginal distance", "accuracy"]
+    assert [score["measure"] for score in told["scores"]] == [*["total variation distance"] * 2, "accuracy"]
     assert told["scores"][2]["value"] > 0.5 - told["half_width"]
     assert "How good it is, by the owners" in (out / "report.html").read_text()
     run = json.loads((out / "run.json").read_text())

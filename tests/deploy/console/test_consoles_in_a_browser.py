@@ -126,7 +126,7 @@ def owners(tmp_path: Path) -> Iterator[Owners]:
     found(tmp_path, f"localhost:{port}")
     for party in PARTIES:
         policy = tmp_path / party / "policy.toml"
-        text = policy.read_text().replace('approval = "auto"', 'approval = "manual"')
+        text = policy.read_text().replace('approval = "by-policy"', 'approval = "manual"')
         sums = 'minimum_parties = 3\nsecure_sums = ["paillier", "masks"]'
         policy.write_text(text.replace("minimum_parties = 3", sums))
     with Background(tmp_path) as nodes, browser.chromium(tmp_path / "profile") as driver:

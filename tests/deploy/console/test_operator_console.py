@@ -83,7 +83,7 @@ def test_an_operator_plans_submits_stops_discards_and_fetches(tmp_path: Path) ->
         for path in ("/runs/%2e%2e/files/tls.key", "/runs/autumn/files/..%2f..%2ftls.key", "/runs/..%2f/files/tls.key"):
             assert operator.get(path).status in (400, 404)
 
-        north.write_text(north.read_text().replace('approval = "auto"', 'approval = "manual"'))
+        north.write_text(north.read_text().replace('approval = "by-policy"', 'approval = "manual"'))
         operator.post(f"{plan(operator, name='winter')}/submit", {"budget": "1"})
         wait_until(lambda: "the approval of its owner" in operator.get("/").text, "the run to wait")
         page = operator.get("/runs/winter").text

@@ -122,8 +122,8 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(
     # What was typed is there to be previewed anew, and sent.
     again = owner.post("/policy/preview", hidden_form(refused))
     assert again.status == 200
-    assert "Who approves a run auto manual" in again.text
-    assert read_policy(load_config(north)).approval.value == "auto"
+    assert "Who approves a run by-policy manual" in again.text
+    assert read_policy(load_config(north)).approval.value == "by-policy"
 
 
 def test_a_comment_that_goes_with_a_name_is_told_before_it_goes(
@@ -150,7 +150,7 @@ def test_to_ask_nobody_any_more_is_said_to_be_that(
 ) -> None:
     file, warning = north.parent / "policy.toml", "From now on nobody here is asked"
     assert warning not in owner.post("/policy/preview", {**fields, "approval": "manual"}).text
-    file.write_text(file.read_text().replace('approval = "auto"', 'approval = "manual"'))
+    file.write_text(file.read_text().replace('approval = "by-policy"', 'approval = "manual"'))
     page = owner.post("/policy/preview", {**fields, "sha256": forms.sha256(forms.text_of(file))}).text
     assert f"{warning}: runs within these limits take part by themselves." in page
     assert "Nothing would have changed: no past run would newly be refused." in page

@@ -90,7 +90,7 @@ def week(tmp_path: Path) -> Iterator[Week]:
         for party in PARTIES:
             sums = ("minimum_parties = 3", 'minimum_parties = 2\nsecure_sums = ["paillier", "masks"]')
             edit(tmp_path / party / "policy.toml", allowed, sums)
-        edit(tmp_path / "north" / "policy.toml", ('approval = "auto"', 'approval = "manual"'))
+        edit(tmp_path / "north" / "policy.toml", ('approval = "by-policy"', 'approval = "manual"'))
         for name in ("north/party.toml", "curator/curator.toml"):
             with (tmp_path / name).open("a") as settings:
                 settings.write(f'\n[notices]\nwebhook = "{hook.url}"\n')

@@ -84,7 +84,7 @@ class World:
                 party = next(name for name in PARTIES if f"{name}.csv" in command)
                 edit(self.place / party / "policy.toml", '["aim", "dp-subn", "one-way"]', '["discover", "aim"]')
                 if party == READS:
-                    edit(self.place / party / "policy.toml", 'approval = "auto"', 'approval = "manual"')
+                    edit(self.place / party / "policy.toml", 'approval = "by-policy"', 'approval = "manual"')
         self.waits_until(lambda: "the curator serves" in self.nodes.logs(), "the curator")
 
     def approves(self, known: set[str]) -> tuple[str, str]:
@@ -150,7 +150,7 @@ def test_domains_are_discovered_by_one_run_and_the_table_is_made_by_the_next(tmp
         late = next(command for command in others if LATE in command)
         for command in (*(other for other in others if other != late), operators):
             assert known.digest in world.does(command)
-        assert "chosen tables" in world.does(
+        assert "selected tables" in world.does(
             "privity plan --config operator/operator.toml --algorithm aim --epsilon 0.8"
         )
 

@@ -115,8 +115,8 @@ def test_a_column_twice_or_missing_is_named_with_the_file_that_is_none():
 def test_numbers_are_exact_however_they_are_given():
     for epsilon in (0.1, "0.1", "1/10", "1e-1", Decimal("0.10"), Fraction(1, 10), np.float64(0.1)):
         assert OneWay(epsilon, population="people").epsilon == Fraction(1, 10)
-    model = AIM(1, population="people", delta=1e-9, draws=0.25, one_way=Fraction(1, 3))
-    assert (model.delta, model.settings) == (Fraction(1, 10**9), {"draws": "0.25", "one_way": "1/3"})
+    model = AIM(1, population="people", delta=1e-9, selecting=0.25, one_way=Fraction(1, 3))
+    assert (model.delta, model.settings) == (Fraction(1, 10**9), {"selecting": "0.25", "one_way": "1/3"})
     with pytest.raises(PrivityError, match=r"epsilon: '0.30000000000000004' has too many digits"):
         OneWay(0.1 + 0.2, population="people")
 

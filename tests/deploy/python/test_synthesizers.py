@@ -69,18 +69,18 @@ def test_python_shows_the_settings_of_each_class_with_their_defaults(kind):
 
 def test_settings_are_keyword_arguments_of_the_kinds_that_a_run_spec_has():
     told = inspect.signature(AIM).parameters
-    assert (told["draws"].default, told["draws"].annotation) == ("1/10", "Number")
+    assert (told["selecting"].default, told["selecting"].annotation) == ("1/10", "Number")
     assert (told["rounds"].default, told["rounds"].annotation) == (None, "int | None")
     declare_population("patients", total_epsilon="10")
-    fitted = AIM("1", population="patients", rounds=2, draws="1/5").fit(people(200), SCHEMA)
-    assert len([phase for phase, _ in fitted.record_.measured if phase == "chosen tables"]) == 2
-    assert fitted.settings == {"rounds": 2, "draws": "1/5"}
+    fitted = AIM("1", population="patients", rounds=2, selecting="1/5").fit(people(200), SCHEMA)
+    assert len([phase for phase, _ in fitted.record_.measured if phase == "selected tables"]) == 2
+    assert fitted.settings == {"rounds": 2, "selecting": "1/5"}
     Independent("1", population="patients", privbayes={"theta": "3"}).fit(people(200), SCHEMA)
 
 
 def test_a_keyword_argument_that_there_is_not_is_refused_with_those_that_there_are():
     with pytest.raises(
-        ProblemsFound, match=r"settings of aim: round: .*Known: one_way, draws, rounds, cells"
+        ProblemsFound, match=r"settings of aim: round: .*Known: one_way, selecting, rounds, cells"
     ) as caught:
         AIM("1", population="patients", round=2, settings={})
     assert [problem.field for problem in caught.value.problems] == ["round", "settings"]

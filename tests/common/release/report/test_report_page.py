@@ -304,7 +304,7 @@ def test_the_first_screen_is_for_this_release(tmp_path):
 def test_what_the_owners_scored_is_on_the_first_screen(tmp_path):
     release, synthetic = release_of(tmp_path, "one-way", people(300), SCHEMA, parties={"a": 150, "b": 150})
     scores = [
-        {"measure": "marginal distance", "ways": 2, "tables": 10, "sum": 3, "value": 0.0312},
+        {"measure": "total variation distance", "ways": 2, "tables": 10, "sum": 3, "value": 0.0312},
         {"measure": "accuracy", "attribute": "smoker", "majority": 0.6, "sum": 200, "value": 0.71},
     ]
     told = {"scores": scores, "half_width": 0.01, "epsilon": "1/2"}

@@ -238,13 +238,13 @@ def test_aim_measures_a_pair_again_where_nothing_else_is_left(make_table):
     [
         (
             "aim",
-            {"one_way": "1", "draws": "3/4", "rounds": 0, "cells": 10, "selection": "all", "inference": "pgm"},
-            {"one_way", "draws", "rounds", "cells", "selection", "inference"},
+            {"one_way": "1", "selecting": "3/4", "rounds": 0, "cells": 10, "selection": "all", "inference": "pgm"},
+            {"one_way", "selecting", "rounds", "cells", "selection", "inference"},
         ),
         (
             "mst",
-            {"one_way": 1.5, "draws": "0", "edges": 7, "selection": "both", "inference": "mbi", "rounds": 3},
-            {"one_way", "draws", "edges", "selection", "inference", "rounds"},
+            {"one_way": 1.5, "selecting": "0", "edges": 7, "selection": "both", "inference": "mbi", "rounds": 3},
+            {"one_way", "selecting", "edges", "selection", "inference", "rounds"},
         ),
     ],
 )
