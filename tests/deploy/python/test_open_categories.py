@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from contextlib import closing
+from fractions import Fraction
 from functools import partial
 
 import duckdb
@@ -20,6 +21,8 @@ from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.privacy.ledger_folder import open_ledger
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
 from privity.deploy.python.discovery import Discover
 from privity.deploy.python.ledgers import declare_population
@@ -75,6 +78,20 @@ def test_texts_alone_cost_all_of_it_and_leave_no_model():
     assert (fitted.charged_.epsilon, fitted.charged_.delta) == (1, fitted.delta)
     with pytest.raises(ValueError, match="not fitted"):
         fitted.sample(10)
+
+
+def test_every_row_that_a_person_may_have_is_charged_for(tmp_path):
+    """Three rows a person cost three times epsilon, and more than three times delta."""
+    declare_population("visitors", total_epsilon="50", total_delta="0.001", rows_per_person=3)
+    file = tmp_path / "t.csv"
+    lines = [f"p{person},{visit},{'Bern' if visit else 'Chur'}" for person in range(900) for visit in range(3)]
+    file.write_text("\n".join(["pid,visit,city", *lines]) + "\n")
+    schema = {"absentRows": True, "extraColumns": "ignore", "fields": [CITY]}
+    fitted = Discover("1", delta=DELTA, population="visitors").fit(file, schema, person="pid", order="visit")
+    assert fitted.discovered.attributes[0].categories == ("Bern", "Chur", "(other)")
+    assert fitted.charged_ == fitted.spent_ == ApproxDP(Fraction(1), fitted.delta, RELATION).scaled(3)
+    assert fitted.charged_.epsilon == 3
+    assert fitted.charged_.delta > 3 * fitted.delta
 
 
 def test_owners_discover_categories_each_and_leave_numbers_to_a_run_of_all():
