@@ -14,7 +14,9 @@ import numpy as np
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.mechanisms import ThresholdedCounts
+from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.population import Population
+from privity.common.privacy.privacy_loss import ApproxDP
 from privity.deploy.audit.audited_consortium import PLENTY, POPULATION
 from privity.deploy.audit.input_paths import scratch, written_csv
 from privity.deploy.audit.subject import Seen, Source, Subject
@@ -26,21 +28,24 @@ FITS = 20
 """Of one ledger, which adds up all its lines at each charge."""
 
 
-def open_texts(columns: int) -> Schema:
+def open_texts(columns: int, *, absent_rows: bool = False) -> Schema:
     """A schema of columns whose categories are yet to be discovered."""
     fields = [{"name": f"x{c}", "type": "string", "domain": "discover"} for c in range(columns)]
-    return parse_schema({"fields": fields, "extraColumns": "ignore"}, "audit")
+    return parse_schema({"fields": fields, "extraColumns": "ignore", "absentRows": absent_rows}, "audit")
 
 
-def at_threshold(world: int, folder: Path, mechanism: ThresholdedCounts) -> Path:
-    """Of two texts as many rows as the threshold, one row a person, and one more row of one person.
+def at_threshold(world: int, folder: Path, mechanism: ThresholdedCounts, places: int = 1, mine: int = 1) -> Path:
+    """Of two texts as many rows as the threshold, of people with a row in each of their places; and one person's.
 
     A row that has the one text in a column has the other in the next.
+
+    Args:
+        mine: rows of that person, all alike.
     """
     rows = [["ab"[(c + text) % 2] for c in range(mechanism.columns)] for text in (0, 1)]
-    lines = [[f"p{p}", "1", *rows[p % 2]] for p in range(2 * mechanism.threshold)]
-    header = [PERSON, ORDER, *(f"x{c}" for c in range(mechanism.columns))]
-    return written_csv(folder, header, [*lines, ["q", "1", *rows[world]]])
+    lines = [[f"p{i // places}", str(i % places), *rows[i % 2]] for i in range(2 * mechanism.threshold)]
+    lines += [["q", str(i), *rows[world]] for i in range(mine)]
+    return written_csv(folder, [PERSON, ORDER, *(f"x{c}" for c in range(mechanism.columns))], lines)
 
 
 def ledger_of(folder: Path, batch: int, rows_per_person: int) -> Path:
@@ -56,26 +61,43 @@ def revealed(schema: Schema) -> int:
     return sum(1 << place for place, there in enumerate(shown) if there)
 
 
-def discovered_categories(columns: int, epsilon: Fraction, delta: Fraction, runs: int, quick: int) -> Subject:
-    """Categories of a CSV file as its owner discovers them from Python, ledger on disk included."""
-    mechanism, schema = ThresholdedCounts(columns, epsilon, delta), open_texts(columns)
+def discovered_categories(
+    columns: int, epsilon: Fraction, delta: Fraction, runs: int, quick: int, *, places: int = 1, mine: int = 1
+) -> Subject:
+    """Categories of a CSV file as its owner discovers them from Python, ledger on disk included.
+
+    Args:
+        epsilon, delta: for one row.
+        places: rows that the population was declared with a person.
+        mine: rows of the person that is replaced; of more than its places the first ones count.
+    """
+    mechanism, several = ThresholdedCounts(columns, epsilon, delta), places > 1 or mine > 1
+    schema = open_texts(columns, absent_rows=several)
+    person, order = (PERSON, ORDER) if several else (None, None)
+    claim = ApproxDP(epsilon, delta, RELATION).scaled(places)
 
     def sample(world: int, count: int, _source: Source) -> Seen:
         seen, charged, paid = [], PLENTY, Fraction(1)
         with scratch() as folder:
-            file = at_threshold(world, folder, mechanism)
+            file = at_threshold(world, folder, mechanism, places, mine)
             for place in range(count):
                 if place % FITS == 0:
-                    ledger = ledger_of(folder, place, 1)
-                found = Discover(epsilon, delta=delta, population=POPULATION, ledger=ledger).fit(file, schema)
+                    ledger = ledger_of(folder, place, places)
+                fit = Discover(epsilon, delta=delta, population=POPULATION, ledger=ledger).fit
+                found = fit(file, schema, person=person, order=order)
                 seen.append(revealed(found.discovered))
                 charged, paid = min(charged, found.charged_.epsilon), min(paid, found.charged_.delta)
         return Seen({"public": np.array(seen)}, charged, charged_delta=paid)
 
-    name = f"CSV, eps {epsilon}, delta {delta}, {columns} columns"
-    return Subject("categories", name, epsilon, sample, runs, quick, delta)
+    of_person = f", {mine} rows of a person with {places}" if several else ""
+    name = f"CSV, eps {epsilon}, delta {delta}, {columns} columns{of_person}"
+    return Subject("categories", name, claim.epsilon, sample, runs, quick, claim.delta)
 
 
 def discovery_subjects() -> list[Subject]:
-    """Files of one row a person."""
-    return [discovered_categories(2, Fraction(2), Fraction(1, 1000), 2_000, 60)]
+    """Files of one row a person, and of more."""
+    two, half, delta = Fraction(2), Fraction(1, 2), Fraction(1, 1000)
+    return [
+        discovered_categories(2, two, delta, 2_000, 60),
+        discovered_categories(2, half, delta, 1_000, 0, places=2, mine=2),
+    ]
