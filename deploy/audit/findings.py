@@ -18,7 +18,7 @@ WIDE = 160
 HEADINGS = ("mechanism", "case", "observer", "runs per world", "claimed eps", "observed at least", "verdict")
 
 
-HEADINGS_OF_SAMPLERS = ("sampler", "draws tested", "most alike", "of the bound", "verdict")
+HEADINGS_OF_SAMPLERS = ("sampler", "samples tested", "most alike", "of the bound", "verdict")
 
 
 def verdict(finding: Finding) -> str:
@@ -53,12 +53,12 @@ def cells_of_sampler(judged: Judged) -> tuple[str, ...]:
     """One line of the table of samplers."""
     found = judged.found
     verdict = "holds" if judged.holds else "DEPENDENT"
-    return judged.sampler, f"{found.draws:,}", found.in_words, f"{found.strength:.2f}", verdict
+    return judged.sampler, f"{found.samples:,}", found.in_words, f"{found.strength:.2f}", verdict
 
 
 def samplers_as_table(samplers: Sequence[Judged]) -> Table:
     """For the terminal."""
-    title = f"Independence of draws: a right sampler is beyond the bound with a chance of {FALSE_ALARM:g}"
+    title = f"Independence of samples: a right sampler is beyond the bound with a chance of {FALSE_ALARM:g}"
     table = Table(title=title, title_justify="left")
     for place, heading in enumerate(HEADINGS_OF_SAMPLERS):
         table.add_column(heading, justify="right" if place in (1, 3) else "left")
@@ -103,7 +103,7 @@ def as_document(findings: Sequence[Finding], samplers: Sequence[Judged], quick: 
         "independence": [
             {
                 "sampler": judged.sampler,
-                "draws": judged.found.draws,
+                "samples": judged.found.samples,
                 "most_alike": judged.found.in_words,
                 "of_the_bound": judged.found.strength,
                 "holds": judged.holds,

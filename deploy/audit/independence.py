@@ -1,21 +1,21 @@
-"""Whether draws of noise are independent: signs and magnitudes, any two draws a fixed distance apart.
+"""Whether samples of noise are independent: signs and magnitudes, of any two a fixed distance apart.
 
 The other cases of the audit look at one cell or at a few: noise that is shared by cells, texts, columns, tables, rounds
 or parties has the right law in each of them, and falls out of a difference.
 
-*Method.* Draws stand in series (columns, tables, rounds), of one law each. Of each draw there are two coins: its sign,
+*Method.* Samples stand in series (columns, tables, rounds), of one law each. Of each there are two coins: its sign,
 and whether its magnitude is above a bound that the first quarter of its series alone decides. z is the sign itself
 where laws are symmetric about 0, and otherwise a coin of 0 and 1 less the share of its series. For each distance d, in
 all series one after another, the z that lie d apart are multiplied and added up: within a series for short distances,
 between series for long ones.
 
-Theorem: let all N draws in K series be independent, those of a series of one law. Let l = ln(1/alpha), alpha being
+Theorem: let all N samples in K series be independent, those of a series of one law. Let l = ln(1/alpha), alpha being
 ``FALSE_ALARM`` over 4 (N + K). But for a probability of ``FALSE_ALARM``, the sums of all distances and of both coins
 stay within sqrt((N - d) l/2) + 7 K l/2, and of signs of symmetric laws within sqrt(2 (N - d) l).
 Proof: let y be a coin less its true mean. The products of the y that lie d apart are martingale differences: given all
-earlier draws, each is a fixed number of magnitude at most 1 times a y of mean 0 and width 1 (2 of symmetric signs, of
+earlier samples, each is a fixed number of magnitude at most 1 times a y of mean 0 and width 1 (2 of symmetric signs, of
 which the mean is 0). By Hoeffding and Azuma their sum is beyond sqrt((N - d) l/2) (twice that) in one direction with
-probability alpha. The share of a series of n draws is off by e = (sum of its y)/n; by the maximal form of the same
+probability alpha. The share of a series of n samples is off by e = (sum of its y)/n; by the maximal form of the same
 inequality, all partial sums of its y from its start are within A = sqrt(n l/2) but for 2 alpha, so that sums over any
 part of it are within 2 A, and e within A/n. As z = y - e, the sum of z z' is that of y y' less two sums of e times y,
 and one of e e'. A series lies opposite a part each of at most two others, of which one begins at a start: each of the
@@ -36,13 +36,13 @@ from privity.common.privacy.random_bits import IntArray
 from privity.deploy.audit.subject import Source
 
 FALSE_ALARM = 1e-10
-"""Chance that independent draws of one sampler are taken for dependent ones."""
+"""Chance that independent samples of one sampler are taken for dependent ones."""
 
 CHOOSING_PART = 4
-"""One draw in so many only chooses which magnitudes are large."""
+"""One sample in so many only chooses which magnitudes are large."""
 
 Draw = Callable[[Source], IntArray]
-"""Randomness by label -> draws of shape (series, cells), each series of one law."""
+"""Randomness by label -> samples of shape (series, cells), each series of one law."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Sampler:
     """Something that draws noise in production.
 
     Attributes:
-        draw: draws that are to be independent of each other, in series.
+        draw: samples that are to be independent of each other, in series.
         symmetric: whether the laws of all series are symmetric about 0.
     """
 
@@ -61,21 +61,21 @@ class Sampler:
 
 @dataclass(frozen=True)
 class Dependence:
-    """The two draws that go together most.
+    """The two samples that go together most.
 
     Attributes:
         coins: "signs" or "magnitudes".
         distance: how far apart, in the tested parts of all series one after another.
         strength: what was found, in units of the bound.
         cells: tested of each series.
-        draws: tested of all.
+        samples: tested of all.
     """
 
     coins: str
     distance: int
     strength: float
     cells: int
-    draws: int
+    samples: int
 
     @property
     def in_words(self) -> str:
@@ -92,7 +92,7 @@ class Judged:
 
     @property
     def holds(self) -> bool:
-        """Whether its draws may be independent."""
+        """Whether its samples may be independent."""
         return self.found.strength <= 1
 
 
@@ -101,9 +101,9 @@ def judge(sampler: Sampler, source: Source) -> Judged:
     return Judged(sampler.name, dependence(sampler.draw(source), symmetric=sampler.symmetric))
 
 
-def dependence(draws: IntArray, *, symmetric: bool = True) -> Dependence:
-    """What stands out most of draws of shape (series, cells), by the theorem of the module."""
-    chosen, tested = np.split(draws, [draws.shape[1] // CHOOSING_PART], axis=1)
+def dependence(samples: IntArray, *, symmetric: bool = True) -> Dependence:
+    """What stands out most of samples of shape (series, cells), by the theorem of the module."""
+    chosen, tested = np.split(samples, [samples.shape[1] // CHOOSING_PART], axis=1)
     sizes = np.abs(tested)
     large = np.array([size > _middle(np.abs(first)) for size, first in zip(sizes, chosen, strict=True)])
     signs = np.sign(tested).astype(np.float64) if symmetric else _centred(tested > 0)

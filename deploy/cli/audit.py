@@ -65,7 +65,7 @@ def audit_command(
     broken, dependent = [f for f in findings if not f.holds], [one for one in judged if not one.holds]
     if broken or dependent:
         say(f"{len(broken)} of {len(findings)} claims do NOT hold.")
-        say(f"The draws of {len(dependent)} of {len(judged)} samplers are NOT independent.")
+        say(f"The samples of {len(dependent)} of {len(judged)} samplers are NOT independent.")
         raise typer.Exit(1)
     claims = [f"{len(findings)} claims"] if findings else []
     parts = [*claims, *([f"{len(judged)} samplers"] if judged else [])]

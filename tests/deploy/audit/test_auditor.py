@@ -27,7 +27,7 @@ ALL = all_subjects()
 QUICK = [s for s in ALL if s.quick_runs]
 SHORT = [s for s in QUICK if s.mechanism in {
     "score F", "score I", "score R", "shares", "input", "noisy max", "discrete laplace", "discrete gaussian",
-    "repeated round", "rounds in rho", "thresholded counts", "advanced composition",
+    "repeated round", "rounds in rho", "thresholded counts", "advanced composition", "categories",
 } or s.name in {"eps 1, K=3, t=1, row at party-1, masks", "eps 1, one owner, 2 tables"}]  # fmt: skip
 """Audited in ``make test``. Every mechanism is run there once (below); each has its fault in test_mutations.py."""
 

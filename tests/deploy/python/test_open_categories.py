@@ -21,6 +21,7 @@ from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.privacy.ledger_folder import open_ledger
+from privity.common.privacy.mechanisms import ThresholdedCounts
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
@@ -121,6 +122,15 @@ def test_what_cannot_be_is_refused_before_anything_is_spent(epsilon, delta, said
     assert said in str(refused.value)
     with pytest.raises(PrivityError, match="yet to be discovered"):
         OneWay("4", population="patients").fit(table, schema)
+    assert spent() == []
+
+
+def test_a_price_for_fewer_columns_is_refused_before_anything_is_spent(monkeypatch):
+    of_one = ThresholdedCounts(1, Fraction(1), Fraction(1, 10**9))
+    monkeypatch.setattr(Discover, "for_texts", lambda *_arguments, **_named: (of_one, None))
+    schema = {"fields": [CITY, {**CITY, "name": "home"}]}
+    with pytest.raises(PrivityError, match="priced for other columns"):
+        Discover("1", delta=DELTA, population="patients").fit(patients()[["city"]].assign(home="Chur"), schema)
     assert spent() == []
 
 
