@@ -96,8 +96,8 @@ def discovered_categories(
 
 def discovery_subjects() -> list[Subject]:
     """Files of one row a person, and of more."""
-    two, half, delta = Fraction(2), Fraction(1, 2), Fraction(1, 1000)
+    two, delta = Fraction(2), Fraction(1, 1000)
     return [
         discovered_categories(2, two, delta, 1_000, 60),
-        discovered_categories(2, half, delta, 600, 0, places=2, mine=2),
+        discovered_categories(2, two, delta, 600, 0, places=2, mine=2),
     ]
