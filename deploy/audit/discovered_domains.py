@@ -96,8 +96,9 @@ def discovered_categories(
 
 def discovery_subjects() -> list[Subject]:
     """Files of one row a person, and of more."""
-    two, delta = Fraction(2), Fraction(1, 1000)
+    half, two, delta = Fraction(1, 2), Fraction(2), Fraction(1, 1000)
     return [
         discovered_categories(2, two, delta, 1_000, 60),
         discovered_categories(2, two, delta, 600, 0, places=2, mine=2),
+        *(discovered_categories(2, half, delta, 600, 80, places=places, mine=200) for places in (1, 2)),
     ]
