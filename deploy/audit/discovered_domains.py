@@ -6,12 +6,15 @@ that noise which serves two texts or two columns falls out. The noise is the ope
 
 from __future__ import annotations
 
+import io
+from contextlib import redirect_stderr, redirect_stdout
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
-from privity.common.data.schema import Schema, parse_schema
+from privity.common.data import schema as read
+from privity.common.data.schema import parse_schema
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.mechanisms import ThresholdedCounts
 from privity.common.privacy.neighbouring_relation import RELATION
@@ -20,7 +23,11 @@ from privity.common.privacy.privacy_loss import ApproxDP
 from privity.deploy.audit.audited_consortium import PLENTY, POPULATION
 from privity.deploy.audit.input_paths import scratch, written_csv
 from privity.deploy.audit.subject import Seen, Source, Subject
+from privity.deploy.cli.synthesize import synthesize_command
 from privity.deploy.python.discovery import Discover
+from privity.deploy.python.given import given_schema
+from privity.deploy.python.releases import Release, Statement
+from privity.deploy.python.schemas import Schema
 
 PERSON, ORDER = "person", "visit"
 
@@ -28,7 +35,7 @@ FITS = 20
 """Of one ledger, which adds up all its lines at each charge."""
 
 
-def open_texts(columns: int, *, absent_rows: bool = False) -> Schema:
+def open_texts(columns: int, *, absent_rows: bool = False) -> read.Schema:
     """A schema of columns whose categories are yet to be discovered."""
     fields = [{"name": f"x{c}", "type": "string", "domain": "discover"} for c in range(columns)]
     return parse_schema({"fields": fields, "extraColumns": "ignore", "absentRows": absent_rows}, "audit")
@@ -55,7 +62,7 @@ def ledger_of(folder: Path, batch: int, rows_per_person: int) -> Path:
     return ledger
 
 
-def revealed(schema: Schema) -> int:
+def revealed(schema: read.Schema) -> int:
     """Which of the two texts are categories of each column, as a number."""
     shown = [text in attribute.categories for attribute in schema.attributes for text in "ab"]
     return sum(1 << place for place, there in enumerate(shown) if there)
@@ -94,6 +101,40 @@ def discovered_categories(
     return Subject("categories", name, claim.epsilon, sample, runs, quick, claim.delta)
 
 
+def under_discovered_schema(discovery: Fraction, delta: Fraction, release: Fraction, runs: int, quick: int) -> Subject:
+    """A release under a schema whose categories were discovered: what its statement says, against what it holds.
+
+    The schema is saved, and read again by whoever makes the release. An outcome is the categories, which every file of
+    the release has; its statement is made once a world.
+    """
+    mechanism, schema = ThresholdedCounts(1, discovery, delta), open_texts(1)
+
+    def sample(world: int, count: int, _source: Source) -> Seen:
+        seen = []
+        with scratch() as folder:
+            file = at_threshold(world, folder, mechanism)
+            for place in range(count):
+                if place % FITS == 0:
+                    ledger = ledger_of(folder, place, 1)
+                found = Schema.discover(
+                    file, schema, epsilon=discovery, delta=delta, population=POPULATION, ledger=ledger
+                )
+                seen.append(revealed(given_schema(found)))
+            found.save(folder / "schema.json")
+            stated = _published(file, folder / "schema.json", release, ledger, folder / "release")
+        return Seen({"public": np.array(seen)}, stated=Fraction(stated.epsilon), charged_delta=Fraction(stated.delta))
+
+    name = f"categories for eps {discovery}, delta {delta}, in a release for eps {release}"
+    return Subject("discovered schema", name, discovery + release, sample, runs, quick, delta)
+
+
+def _published(file: Path, schema: Path, epsilon: Fraction, ledger: Path, out: Path) -> Statement:
+    """The privacy statement of the release that ``privity synthesize`` makes."""
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        synthesize_command(str(file), schema, str(epsilon), POPULATION, out, "one-way", ledger=ledger)
+    return Release(out).statement
+
+
 def discovery_subjects() -> list[Subject]:
     """Files of one row a person, and of more."""
     half, two, delta = Fraction(1, 2), Fraction(2), Fraction(1, 1000)
@@ -101,4 +142,5 @@ def discovery_subjects() -> list[Subject]:
         discovered_categories(2, two, delta, 1_000, 60),
         discovered_categories(2, two, delta, 600, 0, places=2, mine=2),
         *(discovered_categories(2, half, delta, 600, 80, places=places, mine=200) for places in (1, 2)),
+        under_discovered_schema(Fraction(6), delta, Fraction(1, 10), 400, 40),
     ]
