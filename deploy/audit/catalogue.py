@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from privity.deploy.audit.algorithm_runs import run_subjects
+from privity.deploy.audit.discovered_domains import discovery_subjects
 from privity.deploy.audit.input_paths import input_subjects
 from privity.deploy.audit.mechanisms import mechanism_subjects
 from privity.deploy.audit.protocols import protocol_subjects
@@ -13,7 +14,7 @@ from privity.deploy.audit.subject import Subject
 def all_subjects() -> list[Subject]:
     """Mechanisms by themselves, rounds and selections over several parties, whole runs, and files of every kind."""
     subjects = [*mechanism_subjects(), *protocol_subjects(), *concentrated_subjects(), *run_subjects()]
-    return [*subjects, *input_subjects()]
+    return [*subjects, *input_subjects(), *discovery_subjects()]
 
 
 def mechanisms() -> list[str]:

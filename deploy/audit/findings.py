@@ -8,6 +8,7 @@ from typing import Any
 from rich.table import Table
 
 from privity.deploy.audit.auditor import Finding
+from privity.deploy.audit.independence import FALSE_ALARM, Judged
 from privity.deploy.audit.loss_estimate import CONFIDENCE
 
 FORMAT_VERSION = 1
@@ -15,6 +16,9 @@ WIDE = 160
 """Columns, where there is no terminal: no line of the table breaks."""
 
 HEADINGS = ("mechanism", "case", "observer", "runs per world", "claimed eps", "observed at least", "verdict")
+
+
+HEADINGS_OF_SAMPLERS = ("sampler", "samples tested", "most alike", "of the bound", "verdict")
 
 
 def verdict(finding: Finding) -> str:
@@ -45,14 +49,35 @@ def as_table(findings: Sequence[Finding], title: str) -> Table:
     return table
 
 
-def as_markdown(findings: Sequence[Finding]) -> str:
+def cells_of_sampler(judged: Judged) -> tuple[str, ...]:
+    """One line of the table of samplers."""
+    found = judged.found
+    verdict = "holds" if judged.holds else "DEPENDENT"
+    return judged.sampler, f"{found.samples:,}", found.in_words, f"{found.strength:.2f}", verdict
+
+
+def samplers_as_table(samplers: Sequence[Judged]) -> Table:
+    """For the terminal."""
+    title = f"Independence of samples: a right sampler is beyond the bound with a chance of {FALSE_ALARM:g}"
+    table = Table(title=title, title_justify="left")
+    for place, heading in enumerate(HEADINGS_OF_SAMPLERS):
+        table.add_column(heading, justify="right" if place in (1, 3) else "left")
+    for judged in samplers:
+        table.add_row(*cells_of_sampler(judged), style=None if judged.holds else "bold red")
+    return table
+
+
+def as_markdown(findings: Sequence[Finding], samplers: Sequence[Judged] = ()) -> str:
     """For the documentation."""
     lines = ["| " + " | ".join(HEADINGS) + " |", "|---|---|---|--:|--:|--:|---|"]
     lines += ["| " + " | ".join(cells(finding)) + " |" for finding in findings]
+    if samplers:
+        lines += ["", "| " + " | ".join(HEADINGS_OF_SAMPLERS) + " |", "|---|--:|---|--:|---|"]
+        lines += ["| " + " | ".join(cells_of_sampler(judged)) + " |" for judged in samplers]
     return "\n".join(lines) + "\n"
 
 
-def as_document(findings: Sequence[Finding], quick: bool) -> dict[str, Any]:
+def as_document(findings: Sequence[Finding], samplers: Sequence[Judged], quick: bool) -> dict[str, Any]:
     """For machines."""
     return {
         "format_version": FORMAT_VERSION,
@@ -74,5 +99,15 @@ def as_document(findings: Sequence[Finding], quick: bool) -> dict[str, Any]:
                 "holds": f.holds,
             }
             for f in findings
+        ],
+        "independence": [
+            {
+                "sampler": judged.sampler,
+                "samples": judged.found.samples,
+                "most_alike": judged.found.in_words,
+                "of_the_bound": judged.found.strength,
+                "holds": judged.holds,
+            }
+            for judged in samplers
         ],
     }

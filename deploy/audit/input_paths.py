@@ -11,7 +11,8 @@ from __future__ import annotations
 import gzip
 import os
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,16 @@ Table = Callable[[int, Path, Schema], pd.DataFrame | Rows]
 """(world, an empty folder, schema) -> the table as its owner has it."""
 
 
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """An empty folder, of which the account's own ledgers, and the notes of where they are, know nothing."""
+    with (
+        tempfile.TemporaryDirectory(prefix="privity-audit-") as folder,
+        mock.patch.dict(os.environ, XDG_STATE_HOME=folder),
+    ):
+        yield Path(folder)
+
+
 def _schema(field: dict[str, Any]) -> Schema:
     return parse_schema({"fields": [{"name": name, **field} for name in _names()]}, "audit")
 
@@ -60,7 +71,8 @@ def _opened(file: Path, schema: Schema, slots: Slots | None = None) -> Rows:
     return open_rows(parse_address(str(file)), schema, Access(Hold.MEMORY, default_memory(), slots)).rows
 
 
-def _csv(folder: Path, header: Sequence[str], rows: Sequence[Sequence[str]], *, packed: bool = False) -> Path:
+def written_csv(folder: Path, header: Sequence[str], rows: Sequence[Sequence[str]], *, packed: bool = False) -> Path:
+    """A CSV file in the folder."""
     lines = [",".join(line) for line in [header, *rows]]
     data = ("\n".join(lines) + "\n").encode()
     file = folder / ("rows.csv.gz" if packed else "rows.csv")
@@ -76,20 +88,20 @@ def ordered_csv(world: int, folder: Path, schema: Schema) -> Rows:
     """Everybody's first row is 9, not 10, as numbers; as texts it would be the other one. One person's is no number."""
     rows = [[f"p{p}", visit, *_alike(value)] for p in range(OTHERS) for visit, value in (("9", "A"), ("10", "B"))]
     rows.append(["q", ("1", "1a")[world], *_alike(("A", "B")[world])])
-    file = _csv(folder, ["person", "visit", *_names()], rows)
+    file = written_csv(folder, ["person", "visit", *_names()], rows)
     return _opened(file, schema, Slots("person", "visit", 1))
 
 
 def missing_csv(world: int, folder: Path, schema: Schema) -> Rows:
     """A missing value among integers, in a packed file."""
     rows = [_alike(("2", "")[world]), *([_alike("1")] * OTHERS)]
-    return _opened(_csv(folder, _names(), rows, packed=True), schema)
+    return _opened(written_csv(folder, _names(), rows, packed=True), schema)
 
 
 def nul_csv(world: int, folder: Path, schema: Schema) -> Rows:
     """A text that is another one up to a NUL, before all others."""
     rows = [_alike(("B", "A\0x")[world]), *([_alike("A")] * OTHERS)]
-    return _opened(_csv(folder, _names(), rows), schema)
+    return _opened(written_csv(folder, _names(), rows), schema)
 
 
 def missing_parquet(world: int, folder: Path, schema: Schema) -> Rows:
@@ -134,14 +146,10 @@ def release_of(
 
     def sample(world: int, count: int, _source: Source) -> Seen:
         parts, charged = [], PLENTY
-        # The account's own ledgers, and the notes of where they are, are nothing to throwaway releases.
-        with (
-            tempfile.TemporaryDirectory(prefix="privity-audit-") as scratch,
-            mock.patch.dict(os.environ, XDG_STATE_HOME=scratch),
-        ):
-            rows = table(world, Path(scratch), schema)
+        with scratch() as folder:
+            rows = table(world, folder, schema)
             for batch in range(-(-count // ATTRIBUTES)):
-                ledger = Path(scratch) / f"ledger-{batch}.sqlite"
+                ledger = folder / f"ledger-{batch}.sqlite"
                 Ledger.declare(ledger, Population(POPULATION, EPSILON)).close()
                 declared = schema if types is None else parse_schema(open_schema(rows, types), "audit")
                 fitted = OneWay(str(EPSILON), population=POPULATION, ledger=ledger).fit(rows, declared)

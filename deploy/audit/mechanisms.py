@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -11,12 +12,12 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.privacy.ledger import MEMORY, Allowance, Ledger
 from privity.common.privacy.loss_conversion import zcdp_to_approximate
-from privity.common.privacy.mechanisms import GaussianNoise, NoisyMax
+from privity.common.privacy.mechanisms import GaussianNoise, NoisyMax, ThresholdedCounts
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ZCDP
-from privity.common.privacy.run_budget import PureBudget, RunBudget, Share
+from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RunBudget, Share
 from privity.common.privacy.sensitivity import scores as scores_move
 from privity.common.privacy.structure_scores import DISTANCE
 from privity.common.protocol.round import Tables
@@ -31,7 +32,7 @@ from privity.deploy.audit.neighbouring_tables import (
     one_farther,
     opposed_pairs,
 )
-from privity.deploy.audit.noise_evidence import laplace, scale_of_one, statistics
+from privity.deploy.audit.noise_evidence import evidence, laplace, scale_of_one, statistics
 from privity.deploy.audit.subject import Seen, Source, Subject
 from privity.party import answers_from_rows
 from privity.party.charged_releases import ChargedReleases
@@ -101,6 +102,45 @@ def gaussian(rho: Fraction, delta: Fraction, runs: int, quick: int) -> Subject:
 
     name = f"rho {rho}, delta {delta}"
     return Subject("discrete gaussian", name, claim, sample, runs, quick, delta)
+
+
+def advanced_laplace(tables: int, epsilon: Fraction, delta: Fraction, runs: int, quick: int) -> Subject:
+    """Discrete Laplace noise on many tables together, priced by advanced composition."""
+    query = Tables(((0,),) * tables)
+    mechanism = AdvancedBudget(epsilon, delta).noise(epsilon, query, 1)
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        zero, one = counts_of_zeros(3, 0), counts_of_zeros(3, 1)
+        drawn = mechanism.sample([2 * count] * tables, 1, source("noise")).reshape(tables, count, 2)
+        shown = evidence(drawn + (zero, one)[world], zero, one, mechanism.scale, WHOLE)
+        return Seen({"public": np.round(shown.sum(axis=(0, 2)), 9)[:, None]})
+
+    name = f"eps {epsilon}, delta {delta}, {tables} tables"
+    claim = mechanism.loss(RELATION).epsilon
+    return Subject("advanced composition", name, claim, sample, runs, quick, delta)
+
+
+def thresholded(columns: int, epsilon: Fraction, delta: Fraction, runs: int, quick: int) -> Subject:
+    """Which of two texts of each column are revealed: a row takes each by one over its threshold, up or down.
+
+    The texts stand at the same places in every column, so that noise that serves two texts or two columns falls out.
+    """
+    mechanism = ThresholdedCounts(columns, epsilon, delta)
+    names, most = [f"x{c}" for c in range(columns)], mechanism.threshold
+    seldom, often = {"a": most, "b": most + 1}, {"a": most + 1, "b": most}
+
+    def sample(world: int, count: int, source: Source) -> Seen:
+        texts = {name: (often, seldom)[(c + world) % 2] for c, name in enumerate(names)}
+        noise = mechanism.sample(2 * count, source("texts")).reshape(columns, count, 2)
+        seen = []
+        for place in range(count):
+            found = answers_from_rows.frequent_texts(names, texts.__getitem__, noise[:, place], most)
+            seen.append(sum(1 << bit for bit, (c, text) in enumerate(product(names, "ab")) if text in found[c]))
+        return Seen({"public": np.array(seen)})
+
+    name = f"eps {epsilon}, delta {delta}, {columns} columns, {mechanism.law.name.removeprefix('discrete ')}"
+    claim = mechanism.loss(RELATION).epsilon
+    return Subject("thresholded counts", name, claim, sample, runs, quick, delta)
 
 
 PATTERNS: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = {
@@ -210,6 +250,9 @@ def mechanism_subjects() -> list[Subject]:
         shares(3, 1, Fraction(1, 10), 1_000_000, 0),
         gaussian(Fraction(1, 8), Fraction(1, 1000), 400_000, 40_000),
         gaussian(Fraction(1, 2), Fraction(1, 100_000), 1_000_000, 0),
+        advanced_laplace(20, one, Fraction(1, 1000), 400_000, 20_000),
+        thresholded(2, Fraction(2), Fraction(1, 1000), 200_000, 20_000),
+        thresholded(2, one, Fraction(1, 1000), 200_000, 0),
         *(noisy_max_pattern(p, one, 40_000, 6_000 if p == "one up, one down" else 0) for p in PATTERNS),
         noisy_max_pattern("one up, one down", third, 40_000, 0),
         local_selection(True, one, 10_000, 1_600),

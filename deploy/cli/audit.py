@@ -16,8 +16,12 @@ from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.audit.auditor import Finding, audit
 from privity.deploy.audit.catalogue import all_subjects, mechanisms
-from privity.deploy.audit.findings import WIDE, as_document, as_markdown, as_table
-from privity.deploy.audit.subject import Subject
+from privity.deploy.audit.findings import WIDE, as_document, as_markdown, as_table, samplers_as_table
+from privity.deploy.audit.independence import judge
+from privity.deploy.audit.samplers import samplers
+from privity.deploy.audit.subject import Subject, system_source
+
+INDEPENDENCE = "independence"
 
 
 def audit_command(
@@ -30,7 +34,7 @@ def audit_command(
 
     No rows of yours are read. Exit code 1 if a loss above its claim was shown.
     """
-    known = mechanisms()
+    known = [*mechanisms(), INDEPENDENCE]
     if mechanism is not None and mechanism not in known:
         raise PrivityError(
             Catalogue.BAD_OPTION,
@@ -46,16 +50,23 @@ def audit_command(
         told.print(f"{time.monotonic() - start:6.0f} s  {subject.mechanism}: {subject.name}")
 
     findings: list[Finding] = list(audit(subjects, quick=quick, progress=progress))
+    judged = [judge(each, system_source) for each in samplers()] if mechanism in (None, INDEPENDENCE) else []
     title = "Privacy audit: claimed epsilon and what was observed (99.9 % lower bound)"
-    terminal.console(width=WIDE).print(as_table(findings, title))
+    if findings:
+        terminal.console(width=WIDE).print(as_table(findings, title))
+    if judged:
+        terminal.console(width=WIDE).print(samplers_as_table(judged))
     if json_out is not None:
-        document = as_document(findings, quick)
+        document = as_document(findings, judged, quick)
         require(document, "audit", str(json_out))
         write_text(json.dumps(document, indent=2) + "\n", json_out)
     if markdown is not None:
-        write_text(as_markdown(findings), markdown)
-    broken = [f for f in findings if not f.holds]
-    if broken:
+        write_text(as_markdown(findings, judged), markdown)
+    broken, dependent = [f for f in findings if not f.holds], [one for one in judged if not one.holds]
+    if broken or dependent:
         say(f"{len(broken)} of {len(findings)} claims do NOT hold.")
+        say(f"The samples of {len(dependent)} of {len(judged)} samplers are NOT independent.")
         raise typer.Exit(1)
-    say(f"None of {len(findings)} claims was contradicted, in {time.monotonic() - start:.0f} s.")
+    claims = [f"{len(findings)} claims"] if findings else []
+    parts = [*claims, *([f"{len(judged)} samplers"] if judged else [])]
+    say(f"None of {' and '.join(parts)} was contradicted, in {time.monotonic() - start:.0f} s.")

@@ -67,6 +67,9 @@ class HostileCurator(rpc.PartyLinkServicer):
     async def Alive(self, _request: Any, _context: Any) -> pb.Receipt:  # noqa: N802
         return pb.Receipt()
 
+    async def Publish(self, _request: Any, _context: Any) -> pb.Receipt:  # noqa: N802
+        return pb.Receipt()
+
     async def GetManifest(self, _request: Any, _context: Any) -> pb.ManifestReply:  # noqa: N802
         return pb.ManifestReply(document=self.document)
 

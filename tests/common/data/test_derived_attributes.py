@@ -61,6 +61,16 @@ def test_bins_are_joined_in_pairs_and_missing_values_stay_apart():
     assert derived.derive(second, np.arange(8)).tolist() == [0, 0, 0, 0, 1, 1, 1, 2]
 
 
+def test_what_is_no_value_is_told_apart_from_values_and_from_each_other():
+    field = {"name": "age", "type": "string", "categories": ["young", "old"], "missingValues": [""]}
+    schema = parse_schema({"absentRows": True, "fields": [field, {**field, "name": "sex", "missingValues": []}]}, "s")
+    derived, present = schema.derived, schema.derived.presence(0)
+    assert schema.attributes[0].labels[:2] == ("young", "old")
+    assert derived.derive(present, np.arange(schema.domain[0])).tolist() == [0, 0, 1, 2]
+    assert derived.domain[present] == 3
+    assert derived.presence(1) == 1
+
+
 def test_a_taxonomy_gives_the_levels(people):
     work = people.index("work")
     _, level = people.derived.levels(work)

@@ -134,6 +134,13 @@ def test_what_it_does_not_hold_for_is_refused(columns, epsilon, delta):
         ThresholdedCounts(columns, Fraction(epsilon), Fraction(delta))
 
 
+def test_a_text_is_revealed_above_the_threshold_alone():
+    """Its noise included; delta allows for no text that reaches it."""
+    counts, noise = {"a": 5, "b": 9, "c": 10, "d": 11}, np.array([[5, 1, 1, 0], [6, 0, 0, -1]])
+    found = frequent_texts(["x", "y"], lambda _: counts, noise, 10)
+    assert found == {"x": ["c", "d"], "y": ["a"]}
+
+
 @pytest.mark.statistical
 def test_texts_of_many_rows_are_revealed_and_those_of_few_are_not():
     mechanism = ThresholdedCounts(2, Fraction(1), Fraction(1, 10**9))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from dataclasses import replace
 from fractions import Fraction
@@ -10,9 +11,12 @@ import pytest
 from typer.testing import CliRunner
 
 import privity.deploy.cli.audit as command
+from privity.common.privacy.mechanisms import Mechanism
 from privity.deploy.audit.auditor import audit
 from privity.deploy.audit.catalogue import all_subjects, mechanisms
 from privity.deploy.audit.findings import as_markdown
+from privity.deploy.audit.mechanisms import mechanism_subjects
+from privity.deploy.audit.runs_in_zcdp import concentrated_subjects
 from privity.deploy.audit.subject import Subject, seeded_source, system_source
 from privity.deploy.cli.main import app
 from tests.harness.long import long_but
@@ -23,7 +27,7 @@ ALL = all_subjects()
 QUICK = [s for s in ALL if s.quick_runs]
 SHORT = [s for s in QUICK if s.mechanism in {
     "score F", "score I", "score R", "shares", "input", "noisy max", "discrete laplace", "discrete gaussian",
-    "repeated round", "rounds in rho",
+    "repeated round", "rounds in rho", "thresholded counts", "advanced composition", "categories",
 } or s.name in {"eps 1, K=3, t=1, row at party-1, masks", "eps 1, one owner, 2 tables"}]  # fmt: skip
 """Audited in ``make test``. Every mechanism is run there once (below); each has its fault in test_mutations.py."""
 
@@ -52,6 +56,31 @@ def test_every_case_runs_on_the_noise_of_the_command(mechanism: str) -> None:
 def test_every_mechanism_has_a_quick_case() -> None:
     assert {s.mechanism for s in ALL if s.quick_runs} == set(mechanisms())
     assert len({(s.mechanism, s.name) for s in ALL}) == len(ALL)
+
+
+def concrete(kind: type[Mechanism]) -> set[type[Mechanism]]:
+    below = {found for each in kind.__subclasses__() for found in concrete(each)}
+    return below if inspect.isabstract(kind) else below | {kind}
+
+
+def test_every_mechanism_of_production_is_drawn_from_by_a_case(monkeypatch) -> None:
+    """A new subclass has no case until it is given one."""
+    drawn: set[type[Mechanism]] = set()
+    for kind in concrete(Mechanism):
+        monkeypatch.setattr(kind, "sample", noting(kind.sample, drawn))
+    for subject in (*mechanism_subjects(), *concentrated_subjects()):
+        if not drawn >= concrete(Mechanism):
+            subject.sample(0, 1, seeded_source(1))
+    assert drawn == concrete(Mechanism)
+    assert {"ThresholdedCounts", "AdvancedLaplaceNoise"} <= {kind.__name__ for kind in drawn}
+
+
+def noting(sample, drawn: set[type[Mechanism]]):
+    def noted(self, *arguments):
+        drawn.add(type(self))
+        return sample(self, *arguments)
+
+    return noted
 
 
 def test_the_observers_of_privacy_md_are_all_there() -> None:

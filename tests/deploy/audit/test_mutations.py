@@ -18,7 +18,7 @@ from privity.common.errors import PrivityError
 from privity.common.privacy.accountant import Accountant
 from privity.common.privacy.discrete_laplace import noise_share
 from privity.common.privacy.ledger import Ledger
-from privity.common.privacy.mechanisms import LaplaceNoise
+from privity.common.privacy.mechanisms import AdvancedLaplaceNoise, LaplaceNoise, ThresholdedCounts
 from privity.common.privacy.neighbouring_relation import Relation
 from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.privacy.sensitivity import CELLS_MOVED, Sensitivity
@@ -30,7 +30,14 @@ from privity.common.protocol.run_spec import RunPlan
 from privity.common.protocol.secure_sum_method import MASKS
 from privity.deploy.audit.algorithm_runs import whole_run
 from privity.deploy.audit.auditor import Finding, audit
-from privity.deploy.audit.mechanisms import discrete_laplace, noisy_max_pattern, score_sensitivity
+from privity.deploy.audit.discovered_domains import discovered_categories
+from privity.deploy.audit.mechanisms import (
+    advanced_laplace,
+    discrete_laplace,
+    noisy_max_pattern,
+    score_sensitivity,
+    thresholded,
+)
 from privity.deploy.audit.protocols import (
     Setting,
     exchanged_tables,
@@ -60,6 +67,9 @@ LAPLACE = discrete_laplace(ONE, 2_000, 0)
 DRAWS = network_selection(Setting((10, 30), 1, 0), ONE, 320, 0)
 DISTANCES = network_distances(Setting((8, 10, 40), 1, 1), ONE, 320, 0)
 NOISY_MAX = noisy_max_pattern("one up, one down", ONE, 1_500, 0)
+THRESHOLDED = thresholded(2, Fraction(2), Fraction(1, 1000), 4_000, 0)
+ADVANCED = advanced_laplace(20, ONE, Fraction(1, 1000), 20_000, 0)
+CATEGORIES = discovered_categories(2, Fraction(2), Fraction(1, 1000), 60, 0)
 SCORE = score_sensitivity("R", False, 40_000, 0)
 RUN = whole_run("dp-subn", Setting((4, 5), 1, 0), 3, Fraction(2), 12, 0)
 FEW = 8
@@ -86,7 +96,23 @@ def unpaid(subject: Subject) -> set[str]:
 @pytest.mark.long
 @pytest.mark.parametrize(
     "subject",
-    [ROUND, THREE, REPEATED, EXCHANGED, TWO, SCORES_OPENED, LAPLACE, DRAWS, DISTANCES, NOISY_MAX, SCORE, RUN],
+    [
+        ROUND,
+        THREE,
+        REPEATED,
+        EXCHANGED,
+        TWO,
+        SCORES_OPENED,
+        LAPLACE,
+        DRAWS,
+        DISTANCES,
+        NOISY_MAX,
+        SCORE,
+        RUN,
+        THRESHOLDED,
+        ADVANCED,
+        CATEGORIES,
+    ],
     ids=lambda s: f"{s.mechanism}: {s.name}",
 )
 def test_without_a_fault_every_claim_holds(subject: Subject) -> None:
@@ -183,6 +209,20 @@ def test_noise_of_half_the_scale_that_is_charged(monkeypatch) -> None:
     assert broken(LAPLACE)
 
 
+def test_advanced_composition_of_half_the_scale(monkeypatch) -> None:
+    law = AdvancedLaplaceNoise.law
+    monkeypatch.setattr(AdvancedLaplaceNoise, "law", lambda self, weight: law(self, 4 * weight))
+    assert broken(ADVANCED)
+
+
+def test_categories_of_half_the_epsilon_are_not_paid_for(monkeypatch) -> None:
+    loss = ThresholdedCounts.loss
+    monkeypatch.setattr(
+        ThresholdedCounts, "loss", lambda self, *rest: replace(whole := loss(self, *rest), epsilon=whole.epsilon / 2)
+    )
+    assert unpaid(CATEGORIES) == observers(CATEGORIES)
+
+
 def test_a_mechanism_that_states_half_its_loss_is_not_paid_for(monkeypatch) -> None:
     loss = LaplaceNoise.loss
     monkeypatch.setattr(
@@ -212,6 +252,21 @@ def test_shares_for_k_parties_where_t_may_subtract_theirs(monkeypatch) -> None:
     """Shape 1/K for 1/(K-t): less than one noise is left for a party that knows its share."""
     monkeypatch.setattr(RunPlan, "noise_quota", property(lambda plan: plan.parties))
     assert "party-2" in broken(replace(ROUND, runs=6_000))
+
+
+@pytest.mark.parametrize("axis", [0, 1], ids=["all columns", "all texts"])
+def test_one_noise_for_all_columns_or_all_texts(axis: int, monkeypatch) -> None:
+    """Each count has the noise that is claimed, and two of them have it in common."""
+    sample = ThresholdedCounts.sample
+
+    def shared(self, rows, entropy):
+        drawn = sample(self, rows, entropy)
+        if axis == 0:
+            return np.repeat(drawn[:1], len(drawn), axis=0)
+        return np.repeat(drawn[:, ::2], 2, axis=1)
+
+    monkeypatch.setattr(ThresholdedCounts, "sample", shared)
+    assert broken(THRESHOLDED)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import sqlite3
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
+from fractions import Fraction
 from functools import partial
 
 import duckdb
@@ -21,6 +22,9 @@ from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.privacy.ledger_folder import open_ledger
+from privity.common.privacy.mechanisms import ThresholdedCounts
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
 from privity.deploy.python.discovery import Discover
 from privity.deploy.python.ledgers import declare_population
@@ -83,6 +87,20 @@ def test_texts_alone_cost_all_of_it_and_leave_no_model():
         fitted.sample(10)
 
 
+def test_every_row_that_a_person_may_have_is_charged_for(tmp_path):
+    """Three rows a person cost three times epsilon, and more than three times delta."""
+    declare_population("visitors", total_epsilon="50", total_delta="0.001", rows_per_person=3)
+    file = tmp_path / "t.csv"
+    lines = [f"p{person},{visit},{'Bern' if visit else 'Chur'}" for person in range(900) for visit in range(3)]
+    file.write_text("\n".join(["pid,visit,city", *lines]) + "\n")
+    schema = {"absentRows": True, "extraColumns": "ignore", "fields": [CITY]}
+    fitted = Discover("1", delta=DELTA, population="visitors").fit(file, schema, person="pid", order="visit")
+    assert fitted.discovered.attributes[0].categories == ("Bern", "Chur", "(other)")
+    assert fitted.charged_ == fitted.spent_ == ApproxDP(Fraction(1), fitted.delta, RELATION).scaled(3)
+    assert fitted.charged_.epsilon == 3
+    assert fitted.charged_.delta > 3 * fitted.delta
+
+
 def test_owners_discover_categories_each_and_leave_numbers_to_a_run_of_all():
     schema, halves = {"fields": [CITY, AGE]}, [patients().iloc[place::2] for place in range(2)]
     found = [Discover("1", delta=DELTA, population="patients").fit(half, schema, numbers=False) for half in halves]
@@ -110,6 +128,15 @@ def test_what_cannot_be_is_refused_before_anything_is_spent(epsilon, delta, said
     assert said in str(refused.value)
     with pytest.raises(PrivityError, match="yet to be discovered"):
         OneWay("4", population="patients").fit(table, schema)
+    assert spent() == []
+
+
+def test_a_price_for_fewer_columns_is_refused_before_anything_is_spent(monkeypatch):
+    of_one = ThresholdedCounts(1, Fraction(1), Fraction(1, 10**9))
+    monkeypatch.setattr(Discover, "for_texts", lambda *_arguments, **_named: (of_one, None))
+    schema = {"fields": [CITY, {**CITY, "name": "home"}]}
+    with pytest.raises(PrivityError, match="priced for other columns"):
+        Discover("1", delta=DELTA, population="patients").fit(patients()[["city"]].assign(home="Chur"), schema)
     assert spent() == []
 
 

@@ -14,7 +14,8 @@ from scipy.stats import multivariate_normal
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.privacy.run_budget import PureBudget
+from privity.common.planned_run import planned_session, rehearse
+from privity.common.privacy.run_budget import PureBudget, RhoBudget
 from privity.common.release.evaluation.marginal_distance import marginal_distances
 from privity.common.release.shortcomings import notes
 from privity.common.synthesis.algorithms import ALGORITHMS, copula
@@ -260,6 +261,17 @@ def test_many_categories_that_decide_each_other_give_numbers_and_a_note():
 
 
 @pytest.mark.statistical
+@pytest.mark.parametrize("budget", [PureBudget(Fraction(1)), RhoBudget(Fraction(1), Fraction(1, 10**9))])
+@pytest.mark.parametrize("attributes", [3, 8, 20])
+def test_the_one_way_tables_have_about_their_share(attributes, budget):
+    """A table has a part of epsilon that goes with 1/b of its noise, and of rho with 1/sigma^2: with 1/scale both."""
+    session = rehearse(planned_session(schema_of(*[2] * attributes), {"owner": 10**6}, 0, budget), "copula", {})
+    parts = dict.fromkeys((1, 2), 0.0)
+    for _, table in session.record.measured:
+        parts[len(table.attributes)] += float(1 / table.law.scale)
+    assert parts[1] / (parts[1] + parts[2]) == pytest.approx(0.3, abs=0.02)
+
+
 def test_the_share_of_the_one_way_tables_may_be_nothing(make_table):
     table = make_table([2, 3, 4], 2000)
     for one_way, singles in (("0", 0), ("1/10", 3)):
