@@ -335,7 +335,7 @@ class TestUnusableFiles:
             "UPDATE lines SET epsilon = '1/100' WHERE step = 'a'",
             "UPDATE lines SET run = 's' WHERE step = 'c'",
             "UPDATE lines SET node = 'another' WHERE step = 'c'",
-            "UPDATE lines SET kind = 'merge' WHERE step = 'c'",
+            "UPDATE lines SET kind = 'return' WHERE step = 'c'",
             "UPDATE lines SET terms = '{\"for_a_person\": true}' WHERE step = 'c'",
             "UPDATE lines SET terms = '[]' WHERE step = 'c'",
             "UPDATE lines SET position = 5 WHERE step = 'c'",
