@@ -2,10 +2,12 @@
 
 import gc
 import importlib.util
+import multiprocessing
 import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing.context import BaseContext
 from pathlib import Path
 
 import numpy as np
@@ -99,6 +101,16 @@ sys.addaudithook(_refuse_to_start)
 def importable_by_children(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spawned processes find functions of tests and benchmarks."""
     monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
+
+
+@pytest.fixture
+def processes(importable_by_children: None) -> BaseContext:
+    """What starts a test's own processes: forks of one, once a worker, that has loaded what they need."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["pytest", "hypothesis", "privity.common.privacy.ledger_folder", "tests.harness.ledgers"]
+    )
+    return context
 
 
 @pytest.fixture(scope="session", autouse=True)
