@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
+WORKERS := -n $$(($$(nproc) + 1))
 AT_ONCE := --dist loadfile --no-loadscope-reorder
 # Tests are compiled once, whatever the environment says: that takes longer than most of them run.
 export PYTHONDONTWRITEBYTECODE :=
@@ -27,11 +28,11 @@ demo: $(VENV)/plain.stamp
 check: lint
 	$(BIN)/pytest -m unit --ignore tests/benchmarks -n logical $(AT_ONCE) --hypothesis-profile quick
 
-# Two workers more than there are processors: many of these tests wait. Each would compile all test files of a fresh
+# One worker more than there are processors: many of these tests wait. Each would compile all test files of a fresh
 # clone, unless that is done before: beside mypy, which uses one processor.
 test:
 	$(MAKE) --jobs 2 lint compiled
-	$(BIN)/pytest -m "not long" -n $$(($$(nproc) + 2)) $(AT_ONCE)
+	$(BIN)/pytest -m "not long" $(WORKERS) $(AT_ONCE)
 
 lint: $(VENV)/test.stamp
 	$(BIN)/ruff check .
@@ -43,9 +44,9 @@ lint: $(VENV)/test.stamp
 compiled: $(VENV)/test.stamp
 	$(BIN)/pytest --collect-only > /dev/null || true
 
-# Everything, the checks that take minutes too.
+# Everything: the checks that take minutes too, and whole samples.
 test-long: $(VENV)/test.stamp
-	$(BIN)/pytest --hypothesis-profile thorough -o faulthandler_timeout=3600
+	$(BIN)/pytest --hypothesis-profile thorough -o timeout=3000 -o faulthandler_timeout=3600 $(WORKERS) $(AT_ONCE)
 
 # The documentation as a site, in build/site/: open index.html. A warning or a broken link fails.
 site: $(VENV)/site.stamp

@@ -2,10 +2,12 @@
 
 import gc
 import importlib.util
+import multiprocessing
 import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
+from multiprocessing.context import BaseContext
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +33,9 @@ for profile, examples in EXAMPLES.items():
     settings.register_profile(profile, deadline=None, max_examples=examples)
 settings.load_profile("privity")
 
-OTHER_KINDS = ("statistical", "process", "external", "long")
+OTHER_KINDS = ("external", "process", "statistical", "long")
+"""Marks of tests that are no unit tests; the slowest kinds first."""
+
 STARTS = ("subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.exec", "os.system", "socket.bind")
 ASKED_BY_LIBRARIES = ("fc-list", "lscpu")
 """Programs by which matplotlib and joblib look at the machine, when they are loaded."""
@@ -46,11 +50,28 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return re.search(rf"^pytestmark = .*\bmark\.({'|'.join(OTHER_KINDS)})$", text, re.MULTILINE) is not None or None
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A test without another mark is a ``unit`` test."""
+@pytest.hookimpl(wrapper=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, None, None]:
+    """A test without another mark is a ``unit`` test. Files of the slowest kinds come first, those of many tests first.
+
+    Workers take files in this order: none is left with a long one at the end.
+    """
     for item in items:
         if not any(item.get_closest_marker(kind) for kind in OTHER_KINDS):
             item.add_marker("unit")
+    yield  # what the command line leaves out is gone
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+
+    def weight(path: Path) -> tuple[int, int]:
+        kinds = (place for place, kind in enumerate(OTHER_KINDS) if any(map(has(kind), files[path])))
+        return next(kinds, len(OTHER_KINDS)), -len(files[path])
+
+    def has(kind: str) -> Callable[[pytest.Item], bool]:
+        return lambda item: item.get_closest_marker(kind) is not None
+
+    items[:] = [item for path in sorted(files, key=weight) for item in files[path]]
 
 
 def pytest_collection_finish() -> None:
@@ -80,6 +101,16 @@ sys.addaudithook(_refuse_to_start)
 def importable_by_children(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spawned processes find functions of tests and benchmarks."""
     monkeypatch.setattr(sys, "path", [*sys.path, str(ROOT)])
+
+
+@pytest.fixture
+def processes(importable_by_children: None) -> BaseContext:
+    """What starts a test's own processes: forks of one, once a worker, that has loaded what they need."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(
+        ["pytest", "hypothesis", "privity.common.privacy.ledger_folder", "tests.harness.ledgers"]
+    )
+    return context
 
 
 @pytest.fixture(scope="session", autouse=True)

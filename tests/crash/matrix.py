@@ -17,7 +17,7 @@ from tests.crash.world import Outcome, Run, StuckError, Template, World, once
 AT_ONCE = 2
 """Worlds at a time: much of a run is waiting."""
 
-EVERY = 25
+EVERY = 49
 """In ``make test`` every so many kill points of a small run, all in test_long.py. Odd, as before follows after."""
 
 Result = TypeVar("Result")

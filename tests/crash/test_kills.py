@@ -35,7 +35,7 @@ def test_a_node_that_is_killed_at_a_write_changes_nothing(who: str, worlds: Worl
 
 @pytest.mark.parametrize(
     "who",
-    [(CURATOR,), (COMBINER,), pytest.param(EVERYBODY, marks=pytest.mark.long)],
+    [(CURATOR,), *(pytest.param(who, marks=pytest.mark.long) for who in ((COMBINER,), EVERYBODY))],
     ids=["curator", "combiner", "everybody"],
 )
 def test_nodes_that_are_killed_at_each_of_their_writes_in_one_run(

@@ -1,6 +1,5 @@
 """The ledger: nothing is ever spent beyond what the owner allows, whatever happens in between."""
 
-import multiprocessing
 import random
 import sqlite3
 import tempfile
@@ -9,6 +8,7 @@ from collections import Counter
 from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
+from multiprocessing.context import BaseContext
 from pathlib import Path
 
 import pytest
@@ -555,16 +555,15 @@ def spend(path: Path, name: str, start, accepted) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.usefixtures("importable_by_children")
-def test_two_processes_spend_the_whole_budget_together_and_no_more(tmp_path):
-    path, context = tmp_path / "ledger.sqlite", multiprocessing.get_context("spawn")
-    start, accepted = context.Event(), context.Queue()
-    processes = [context.Process(target=spend, args=(path, name, start, accepted)) for name in ("a", "b")]
-    for process in processes:
+def test_two_processes_spend_the_whole_budget_together_and_no_more(tmp_path, processes: BaseContext):
+    path = tmp_path / "ledger.sqlite"
+    start, accepted = processes.Event(), processes.Queue()
+    started = [processes.Process(target=spend, args=(path, name, start, accepted)) for name in ("a", "b")]
+    for process in started:
         process.start()
     start.set()
-    counts = [accepted.get(timeout=120) for _ in processes]
-    for process in processes:
+    counts = [accepted.get(timeout=120) for _ in started]
+    for process in started:
         process.join()
     ledger = book(path)
     assert sum(counts) == 10

@@ -1,9 +1,6 @@
 """The loss of every mechanism is that of its theorem, calibration is its inverse, and the noise has the stated law."""
 
 import math
-import re
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -43,7 +40,6 @@ from privity.common.protocol.steps import Learn, Select
 from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.harness.consortium import make_schema, make_table
 from tests.harness.ledgers import charges, declared
-from tests.harness.places import ROOT
 
 REPLACE, ADD = Relation.REPLACE_ONE, Relation.ADD_OR_REMOVE_ONE
 AMOUNTS = st.fractions(min_value=Fraction(1, 1000), max_value=100, max_denominator=1000)
@@ -574,68 +570,3 @@ def test_a_ledger_takes_no_raw_number_and_writes_nothing():
     with pytest.raises((TypeError, AttributeError)):
         ledger.check(ONE, "hospital")
     assert (ledger.spent(), charges(ledger)) == (0, [])
-
-
-SNIPPET = """\
-from fractions import Fraction
-
-from privity.common.privacy.accountant import Accountant
-from privity.common.privacy.ledger import Charge, Ledger
-from privity.common.privacy.loss_conversion import zcdp_to_approximate
-from privity.common.privacy.mechanisms import GaussianNoise, LaplaceNoise, NoisyMax
-from privity.common.privacy.neighbouring_relation import RELATION
-from privity.common.privacy.privacy_loss import ZCDP, PureDP, compose
-from privity.common.privacy.run_budget import Share
-from privity.common.protocol.round import Round, Tables
-from privity.common.protocol.session import Session
-from privity.common.protocol.steps import Learn, Select
-
-ONE, TABLES = Fraction(1), Tables(((0,),))
-
-
-async def fine(session: Session, ledger: Ledger, share: Share) -> None:
-    loss = PureDP(ONE, RELATION)
-    Charge("r", "s", loss + loss)
-    Round("r", "p", "1", share.noise(TABLES))
-    Select("r", "p", "1", (), NoisyMax(ONE))
-    Learn("r", "p", "1", "one-way", {}, loss)
-    await session.measure("p", [(0,)], share / 2)
-    compose([loss, loss])
-
-
-async def wrong(session: Session, ledger: Ledger, share: Share) -> None:
-    loss, in_rho = PureDP(ONE, RELATION), ZCDP(ONE, RELATION)
-    Charge("r", "s", Fraction(1))  # wrong
-    Round("r", "p", "1", Fraction(1))  # wrong
-    Round("r", "p", "1", loss)  # wrong
-    Select("r", "p", "1", (), Fraction(1))  # wrong
-    Learn("r", "p", "1", "one-way", {}, Fraction(1))  # wrong
-    Learn("r", "p", "1", "one-way", {}, in_rho)  # wrong
-    await session.measure("p", [(0,)], Fraction(1))  # wrong
-    await session.measure("p", [(0,)], loss)  # wrong
-    await session.score("p", [], Fraction(1))  # wrong
-    session.running_sums("p", [(0,)], Fraction(1), [ONE])  # wrong
-    session.selection("p", 3, Fraction(1))  # wrong
-    await session.learn_apart("p", "one-way", {}, Fraction(1))  # wrong
-    ledger.check(Fraction(1), "hospital")  # wrong
-    Accountant().charged(Fraction(1))  # wrong
-    LaplaceNoise.calibrated(TABLES, Fraction(1))  # wrong
-    LaplaceNoise.calibrated(TABLES, in_rho)  # wrong
-    GaussianNoise.calibrated(TABLES, loss)  # wrong
-    loss + Fraction(1)  # wrong
-    loss + in_rho  # wrong
-    share + Fraction(1)  # wrong
-    zcdp_to_approximate(loss, ONE / 2)  # wrong
-"""
-
-
-@pytest.mark.process
-def test_the_type_checker_finds_a_raw_number_as_a_price(tmp_path):
-    (tmp_path / "prices.py").write_text(SNIPPET)
-    check = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", str(tmp_path / "prices.py")]
-    done = subprocess.run(check, cwd=ROOT, text=True, capture_output=True, check=False)
-    # The folder is left out: what the checker has kept of the same text is told with the folder of then.
-    found = {int(number) for number in re.findall(r"\bprices\.py:(\d+): error:", done.stdout)}
-    marked = {number for number, line in enumerate(SNIPPET.splitlines(), start=1) if line.endswith("# wrong")}
-    assert (done.returncode, done.stderr) == (1, "")
-    assert found == marked, done.stdout

@@ -1,11 +1,11 @@
 """A population's budget: declared once, binding for everybody who uses its ledger, changed only by lines of it."""
 
 import json
-import multiprocessing
 import os
 import sqlite3
 import threading
 from fractions import Fraction
+from multiprocessing.context import BaseContext
 
 import pytest
 
@@ -162,19 +162,18 @@ def raise_to(path, total, seen, go, told):
 
 
 @pytest.mark.process
-@pytest.mark.usefixtures("importable_by_children")
-def test_of_two_processes_that_raise_a_total_at_once_one_is_told_to_look_again(tmp_path):
-    path, context = tmp_path / "ledger.sqlite", multiprocessing.get_context("spawn")
+def test_of_two_processes_that_raise_a_total_at_once_one_is_told_to_look_again(tmp_path, processes: BaseContext):
+    path = tmp_path / "ledger.sqlite"
     Ledger.declare(path, FOUR).close()
-    seen, told, go = context.Queue(), context.Queue(), context.Event()
-    processes = [context.Process(target=raise_to, args=(path, total, seen, go, told)) for total in (5, 6)]
-    for process in processes:
+    seen, told, go = processes.Queue(), processes.Queue(), processes.Event()
+    started = [processes.Process(target=raise_to, args=(path, total, seen, go, told)) for total in (5, 6)]
+    for process in started:
         process.start()
-    for _ in processes:
+    for _ in started:
         seen.get(timeout=60)
     go.set()
-    results = dict(told.get(timeout=60) for _ in processes)
-    for process in processes:
+    results = dict(told.get(timeout=60) for _ in started)
+    for process in started:
         process.join()
     won = next(total for total, error in results.items() if not error)
     lost = next(error for error in results.values() if error)
@@ -242,11 +241,9 @@ def fork_while_locked(path):
 
 
 @pytest.mark.process
-@pytest.mark.usefixtures("importable_by_children")
-def test_a_forked_process_opens_its_own_connection_and_one_of_memory_is_refused(tmp_path):
+def test_a_forked_process_opens_its_own_connection_and_one_of_memory_is_refused(tmp_path, processes: BaseContext):
     Ledger.declare(tmp_path / "l", FOUR).close()
-    context = multiprocessing.get_context("spawn")
-    with context.Pool(1) as pool:
+    with processes.Pool(1) as pool:
         told, memory, parent = pool.apply(fork_while_locked, (tmp_path / "l",))
     assert told == "2"
     assert "there is no such ledger" in memory

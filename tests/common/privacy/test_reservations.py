@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import sqlite3
@@ -11,6 +10,7 @@ import time
 from contextlib import closing
 from dataclasses import replace
 from fractions import Fraction
+from multiprocessing.context import BaseContext
 from pathlib import Path
 
 import pytest
@@ -248,12 +248,13 @@ def fit(path: Path, told, end: str) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.usefixtures("importable_by_children")
 @pytest.mark.parametrize("end", ["ends", "fails", "is killed", "goes on"])
-def test_what_a_program_reserved_is_free_when_it_has_ended_however_it_ended(tmp_path: Path, end: str) -> None:
-    path, context = tmp_path / "ledger.sqlite", multiprocessing.get_context("spawn")
-    ledger, told = declared(path, total=2), context.Event()
-    process = context.Process(target=fit, args=(path, told, end))
+def test_what_a_program_reserved_is_free_when_it_has_ended_however_it_ended(
+    tmp_path: Path, end: str, processes: BaseContext
+) -> None:
+    path = tmp_path / "ledger.sqlite"
+    ledger, told = declared(path, total=2), processes.Event()
+    process = processes.Process(target=fit, args=(path, told, end))
     process.start()
     assert told.wait(60)
     if end != "goes on":

@@ -1,9 +1,9 @@
 """The journal: one answer a key, for ever or until its run is erased."""
 
-import multiprocessing
 import sqlite3
 import stat
 import threading
+from multiprocessing.context import BaseContext
 from pathlib import Path
 
 import pytest
@@ -200,19 +200,17 @@ def test_opening_a_new_file_waits_for_another_that_is_writing_to_it(path):
 
 
 @pytest.mark.process
-@pytest.mark.usefixtures("importable_by_children")
-def test_processes_that_open_a_new_file_at_once_agree_on_every_answer(path):
-    context = multiprocessing.get_context("spawn")
-    start, answers = context.Event(), context.Queue()
-    processes = [context.Process(target=write_all, args=(path, f"p{i}", start, answers)) for i in range(WRITERS)]
-    for process in processes:
+def test_processes_that_open_a_new_file_at_once_agree_on_every_answer(path, processes: BaseContext):
+    start, answers = processes.Event(), processes.Queue()
+    writers = [processes.Process(target=write_all, args=(path, f"p{i}", start, answers)) for i in range(WRITERS)]
+    for process in writers:
         process.start()
     start.set()
-    found = [answers.get(timeout=120) for _ in processes]
-    for process in processes:
+    found = [answers.get(timeout=120) for _ in writers]
+    for process in writers:
         process.join()
     assert all(answer == found[0] for answer in found)
-    assert [process.exitcode for process in processes] == [0] * WRITERS
+    assert [process.exitcode for process in writers] == [0] * WRITERS
 
 
 @pytest.mark.parametrize(

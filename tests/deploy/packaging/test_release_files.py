@@ -46,3 +46,14 @@ def test_the_release_workflow_keeps_no_secret_and_publishes_last() -> None:
     jobs = yaml.safe_load(text)["jobs"]
     assert {name: job.get("needs") for name, job in jobs.items()} == {"build": None, "try": "build", "publish": "try"}
     assert jobs["publish"]["permissions"] == {"id-token": "write"}
+
+
+def test_everything_runs_once_a_week_without_a_secret() -> None:
+    text = (ROOT / ".github/workflows/scheduled.yml").read_text(encoding="utf-8")
+    assert "secrets." not in text
+    workflow = yaml.safe_load(text)
+    (job,) = workflow["jobs"].values()
+    assert (workflow["permissions"], job["permissions"]) == ({}, {"contents": "read"})
+    commands = [step["run"] for step in job["steps"] if "run" in step]
+    assert commands[-2:] == ["make test-long", ".venv/bin/privity audit"]
+    assert "tests/debian-packages.txt" in commands[0]
