@@ -1,4 +1,4 @@
-"""``privity population ...`` as a data owner uses it, in processes of their own: totals, typos, second ledgers, doctor."""
+"""``privity population ...`` as a data owner uses it, in processes of their own: totals, typos, doctor."""
 
 from __future__ import annotations
 
