@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import subprocess
 from dataclasses import replace
 from fractions import Fraction
@@ -22,7 +23,7 @@ from privity.party.approvals import Approvals, closed_key
 from privity.party.config import JOURNAL_FILE, ledger_of, load_config, read_policy
 from privity.party.sources import pass_progress
 from privity.party.sources.pass_progress import a_pass, kept_in
-from tests.harness.command import program
+from tests.harness.command import privity, program
 from tests.harness.founding import found
 from tests.harness.walkthrough import PARTIES, free_port
 
@@ -51,6 +52,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(place: Path, command: str, **options) -> subprocess.CompletedProcess[str]:
+    if not options:
+        return privity(*shlex.split(command), cwd=place)
     defaults = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "timeout": 120, "cwd": place}
     return subprocess.run(program(f"privity {command}"), **{**defaults, **options})
 

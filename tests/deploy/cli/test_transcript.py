@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from privity.common.crypto.identity import Identity
 from privity.common.exit_codes import Exit
 from privity.common.formats import read_json
 from privity.common.protocol.transcript import open_transcript, transcript_text
-from tests.harness.command import here, program, run_in, serves, wait_until
+from tests.harness.command import here, privity, run_in, serves, wait_until
 from tests.harness.founding import found
 from tests.harness.walkthrough import CURATOR, PARTIES, Background, commands, free_port
 
@@ -41,10 +41,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
             if serves(command):
                 nodes.start(command)
         *_, submit = commands()
-        done = subprocess.run(
-            program(f"{submit.replace(CURATOR, address)} --name {RUN}"),
-            cwd=folder, capture_output=True, text=True, timeout=280,
-        )  # fmt: skip
+        done = privity(*shlex.split(f"{submit.replace(CURATOR, address)} --name {RUN}")[1:], cwd=folder)
         assert done.returncode == 0, f"{done.stdout}{done.stderr}{nodes.logs()}"
         for party, file in zip(PARTIES, FILES, strict=True):
             kept = folder / party / "state" / "transcripts" / f"{RUN}.json"
@@ -104,10 +101,7 @@ def test_transcripts_of_several_runs_are_not_compared(place: Path) -> None:
 
 
 def test_unknown_runs_and_missing_files_are_told(place: Path) -> None:
-    done = subprocess.run(
-        program("privity party transcript ../ledger --config north/party.toml"),
-        cwd=place, capture_output=True, text=True, timeout=60,
-    )  # fmt: skip
+    done = privity("party", "transcript", "../ledger", "--config", "north/party.toml", cwd=place)
     assert done.returncode == Exit.REFUSED
     assert "no run ../ledger" in done.stderr
     code, said = fails(place, "none.json")

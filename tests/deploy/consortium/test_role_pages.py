@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import shutil
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,8 +17,9 @@ import pandas as pd
 import pytest
 
 from privity.common.release.release_folder import verify_release
-from tests.harness.command import ROOT, here, listening, program, serves, shown_commands, wait_until
+from tests.harness.command import ROOT, here, listening, serves, shown_commands, start, wait_until
 from tests.harness.tables import write_people
+from tests.harness.zygote import Forked
 
 pytestmark = pytest.mark.process
 
@@ -41,7 +42,7 @@ class Person:
     def __init__(self, place: Path, page: str, name: str = "north") -> None:
         self.place, self.name = place, name
         self._stages = stages(page)
-        self.nodes: list[subprocess.Popen[bytes]] = []
+        self.nodes: list[Forked] = []
         self.said: list[str] = []
         place.mkdir()
 
@@ -57,7 +58,7 @@ class Person:
             self.said.append(mine)
             if serves(mine):
                 with self.log.open("wb") as log:
-                    self.nodes.append(subprocess.Popen(program(mine), cwd=self.place, stdout=log, stderr=log))
+                    self.nodes.append(start(*shlex.split(mine)[1:], cwd=self.place, output=log))
                 continue
             done = here(self.place, mine, COLUMNS="200")
             assert done.returncode == 0, f"{self.name}: {mine}\n{done.stdout}{done.stderr}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import subprocess
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +12,7 @@ import pytest
 from privity.common.exit_codes import Exit
 from privity.common.formats import require
 from privity.common.release.release_folder import verify_release
-from tests.harness.command import here, listening, privity, program, serves, wait_until
+from tests.harness.command import here, listening, privity, serves, wait_until
 from tests.harness.walkthrough import Background, check_release, commands, edit, make_files, steps_of_two_runs
 
 pytestmark = pytest.mark.process
@@ -44,7 +44,7 @@ def follow(place: Path, nodes: Background, steps: list[str]) -> None:
         if serves(step):
             nodes.start(step)
             continue
-        done = subprocess.run(program(step), cwd=place, capture_output=True, text=True, timeout=300)
+        done = privity(*shlex.split(step)[1:], cwd=place)
         assert done.returncode == 0, f"{step}\n{done.stdout}{done.stderr}{nodes.logs()}"
 
 
