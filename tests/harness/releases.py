@@ -34,16 +34,18 @@ def release_of(
     epsilon: str = "2",
     settings: Mapping[str, Any] | None = None,
     parties: Mapping[str, int] | None = None,
+    **columns: str,
 ) -> tuple[Release, Synthesis]:
     """A release and its synthetic rows; the ledger is in the folder.
 
     Args:
         parties: names and rows that the statement and the figures of the run have; one owner if left out.
+        columns: those of persons and of their order, as of a fit.
     """
     ledger = folder / f"{algorithm}.sqlite"
     declared(ledger).close()
     fitted = SYNTHESIZERS[algorithm](epsilon, population="people", ledger=ledger, **(settings or {}))
-    fitted.fit(frame, schema)
+    fitted.fit(frame, schema, **columns)
     session = fitted.fitted.session
     assert session is not None
     named = dict(parties or {OWNER: len(frame)})

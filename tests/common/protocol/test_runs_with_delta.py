@@ -292,11 +292,9 @@ def test_a_delta_that_means_little_is_told() -> None:
     record = RunRecord()
     record.add_cost(Cost("p", "m", ApproxDP(ONE, Fraction(1, 1000), RELATION), ("a",)))
     for rows, told in ((999, False), (1000, True)):
-        schema = NOTHING_STATED
-        told = privacy_statement(
-            run="r", parties={"a": rows}, tolerate=0, protection=None, record=record, schema=schema
-        )
-        words = told["in_words"]
+        words = privacy_statement(
+            run="r", parties={"a": rows}, tolerate=0, protection=None, record=record, schema=NOTHING_STATED
+        )["in_words"]
         assert any("means little" in sentence for sentence in words) == told
         assert "m e^((m-1) epsilon) times the delta" in words[1]
         assert "plus a probability of 0.001:" in words[0]

@@ -373,9 +373,9 @@ def test_missing_values_and_absent_rows_are_explained_where_there_are_any(tmp_pa
     assert "(missing)” is a value" not in page_of(tmp_path)
     fields = [{**FIELDS[1], "missingValues": [""]}, FIELDS[2]]
     schema = parse_schema({"fields": fields, "absentRows": True}, "s")
-    frame = people(200)[["ward", "smoker"]]
+    frame = people(200)[["ward", "smoker"]].assign(person=range(200), visit=1)
     (tmp_path / "absent").mkdir()
-    release, synthetic = release_of(tmp_path / "absent", "one-way", frame, schema)
+    release, synthetic = release_of(tmp_path / "absent", "one-way", frame, schema, person="person", order="visit")
     release.privacy["rows_per_person"] = release.privacy["parties"][0]["rows_per_person"] = 3
     text = Page(report_page(overview(release, synthetic.table))).text
     assert "“(missing)” is a value like any other: rows in which nothing was entered." in text
