@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -18,6 +19,7 @@ from privity.common.data.schema import load_schema
 from privity.common.exit_codes import Exit
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.release.release_folder import verify_release
+from privity.common.release.signature_verification import check_signatures
 from privity.common.synthesis.learning.domain_discovery import undiscovered
 from tests.harness.command import here, serves, wait_until
 from tests.harness.ledgers import charged
@@ -175,6 +177,19 @@ def test_domains_are_discovered_by_one_run_and_the_table_is_made_by_the_next(tmp
             assert "newer schema" not in found
 
     verify_release(tmp_path / "second")
+    # Whoever sees the second release sees the domains too, and the parties signed both.
+    (found,) = known.discoveries
+    signed = hashlib.sha256((tmp_path / "discovered" / "run.json").read_bytes()).hexdigest()
+    assert (found.attributes, found.run, found.release) == (("age", "pay"), first, signed)
+    assert Fraction(4, 25) < found.loss.epsilon <= Fraction(1, 5)
+    sealed = json.loads((tmp_path / "organiser" / "manifest.json").read_text())["manifest"]
+    assert sealed["discoveries"] == [signed]
+    statement = json.loads((tmp_path / "second" / "privacy.json").read_text())
+    assert statement["schema"]["discoveries"] == [found.document()]
+    assert {one["epsilon"] for one in statement["observers"]} == {str(Fraction(4, 5) + found.loss.epsilon)}
+    signatures = check_signatures(tmp_path / "second", tmp_path / "organiser" / "organiser.pub")
+    assert signatures.problems == []
+    assert f"All {len(PARTIES)} parties and the curator agree." in signatures.lines
     assert json.loads((tmp_path / "second" / "run.json").read_text())["schema_digest"] == known.digest
     made = pd.read_csv(tmp_path / "second" / "synthetic.csv")
     assert len(made) == ROWS
