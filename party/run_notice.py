@@ -164,12 +164,16 @@ def _asked(spec: RunSpec, schema: Schema) -> Iterator[str]:
     yield f"It is about {len(names)} attributes: {', '.join(names)}."
     if found := [attribute.name for attribute in schema.over(spec.attributes).attributes if attribute.discover]:
         yield f"Domains that it discovers: those of {', '.join(found)}."
-    for discovery in schema.over(spec.attributes).discoveries:
+    stated = schema.over(spec.attributes)
+    for discovery in stated.discoveries:
         loss = f"epsilon {readable(discovery.loss.epsilon)} and delta {readable(discovery.loss.delta)}"
         yield (
             f"The domains of {first_few(discovery.attributes)} were discovered in {discovery.population}, at {loss}:"
-            " whoever sees the release has seen both. Your ledger was charged then, and is not charged for it again."
+            " whoever sees the release has seen both. Nobody is charged for it again."
         )
+    for declared in stated.stated["read_off_rows"]:
+        attributes, role = first_few(declared["attributes"]), declared["declared_by"]
+        yield f"What the schema declares of {attributes} was read off rows, and the {role} declared it public."
 
 
 def _in_short(spec: RunSpec, asked_for: list[Leaving]) -> Iterator[str]:

@@ -9,11 +9,12 @@ from fractions import Fraction
 import pytest
 
 from privity.common.privacy.budget import readable
+from privity.common.privacy.discovery import Discovery
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
 from privity.common.privacy.ledger_reservations import exhausted
 from privity.common.privacy.loss_conversion import rho_within
 from privity.common.privacy.neighbouring_relation import RELATION
-from privity.common.privacy.privacy_loss import PureDP
+from privity.common.privacy.privacy_loss import ApproxDP, PureDP
 from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.secure_sum_method import MASKS
@@ -119,6 +120,18 @@ def test_what_the_cost_means_for_one_person() -> None:
     assert told.endswith("at most 7.39 (but for a chance of 1 in 1,000 besides).")
     # Rows that a person may have elsewhere are not known yet: the policy bounds what they cost.
     assert "at most 20.09; " in run_notice.yardstick(SPEC, open_policy(epsilon_per_run=Fraction(3)), 1)
+
+
+def test_what_the_schema_cost_and_rests_on_is_told_to_whoever_approves() -> None:
+    loss = ApproxDP(Fraction(2), Fraction(1, 10**7), RELATION)
+    schema = make_schema((2, 3, 2))
+    attributes = (replace(schema.attributes[0], read_off_rows="organiser"), *schema.attributes[1:])
+    known = replace(schema, attributes=attributes, discoveries=(Discovery(("A1",), "r", "visits", loss),))
+    words = "\n".join(
+        line for part in run_notice.sections(SPEC, "party-1", known, open_policy(), 1) for line in part.lines
+    )
+    assert "The domains of A1 were discovered in visits, at epsilon 2 and delta 1e-7: whoever sees the release" in words
+    assert "What the schema declares of A0 was read off rows, and the organiser declared it public." in words
 
 
 @pytest.mark.parametrize(
