@@ -383,6 +383,16 @@ def test_missing_values_and_absent_rows_are_explained_where_there_are_any(tmp_pa
     assert "how many it has is protected too" in text
 
 
+def test_whether_it_may_be_published_depends_on_what_was_declared_public(tmp_path):
+    fields = [{**FIELDS[1], "readOffRows": "organiser"}, FIELDS[2]]
+    schema = parse_schema({"fields": fields, "types": "as stored"}, "s")
+    release, synthetic = release_of(tmp_path, "one-way", people(200)[["ward", "smoker"]], schema)
+    text = Page(report_page(overview(release, synthetic.table))).text
+    assert "Yes, on 4 conditions: its owner accepts epsilon 2 for a person" in text
+    assert "what the schema declares of ward is public, as the organiser declared: it was read off the rows;" in text
+    assert "the types of the columns are public, as the data owner declared." in text
+
+
 @pytest.mark.statistical
 def test_strengths_have_error_bars(tmp_path):
     page = page_of(tmp_path, "dp-subn", people(5000), epsilon="10")
