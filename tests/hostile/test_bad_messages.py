@@ -11,7 +11,7 @@ import pytest
 
 from privity.curator.run_queue import Runs
 from tests.harness.long import long_but, thinned
-from tests.harness.message_faults import HUNG, ONCE, Away, CutAfter, Once, Reordered, Replayed
+from tests.harness.message_faults import HUNG, ONCE, Away, CutAfter, Dropped, Duplicated, Once, Reordered, Replayed
 from tests.harness.middleman import Fault, Kind, Message, Middleman
 from tests.harness.network import NetworkConsortium
 from tests.harness.repeated_run import DRAWS, MASKS, PAILLIER, RUN, Outcome, RepeatedRun
@@ -58,7 +58,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[Out
     return found
 
 
-SHORT = [("draws", Reordered), ("paillier", CutAfter)]
+SHORT = [("draws", Dropped), ("draws", Duplicated), ("draws", Reordered), ("paillier", CutAfter)]
 OTHERS = [
     *(("draws", fault) for fault in ONCE if ("draws", fault) not in SHORT),
     ("pair", CutAfter),
