@@ -514,6 +514,8 @@ STORES = [
 def columns_of(form: str) -> dict[str, tuple[str, str]]:
     """By the attribute's name: the kind of its column, and its field."""
     used = {kind: about for kind, about in KINDS.items() if form != "sqlite" or about[2]}
+    if form == "spark":  # which knows no time of day, and whose dates and times are refused: text is read
+        used = {kind: about for kind, about in used.items() if kind not in ("clock", "moment", "instant")}
     return {f"{kind} as {field}": (kind, field) for kind, about in used.items() for field in about[4]}
 
 
