@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-WORKERS := -n $$(($$(nproc) + 1))
+WORKERS := -n $$(($$(nproc) + 2))
 AT_ONCE := --dist loadfile --no-loadscope-reorder
 # Tests are compiled once, whatever the environment says: that takes longer than most of them run.
 export PYTHONDONTWRITEBYTECODE :=
@@ -28,7 +28,7 @@ demo: $(VENV)/plain.stamp
 check: lint
 	$(BIN)/pytest -m unit --ignore tests/benchmarks -n logical $(AT_ONCE) --hypothesis-profile quick
 
-# One worker more than there are processors: many of these tests wait. Each would compile all test files of a fresh
+# Two workers more than there are processors: many of these tests wait. Each would compile all test files of a fresh
 # clone, unless that is done before: beside mypy, which uses one processor.
 test:
 	$(MAKE) --jobs 2 lint compiled

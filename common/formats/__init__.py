@@ -128,7 +128,8 @@ def located(problems: Iterable[Problem], lines: Callable[[str], Places], text: s
 
     What a document lacks has the line of the entry that lacks it, and none if that is the whole document.
     """
-    known = {path_text(path): line for path, line in lines(text).items()}
+    # No problem lies deeper, and what does may be long.
+    known = {path_text(path): line for path, line in lines(text).items() if len(path) <= DEEPEST}
 
     def line_of(field: str) -> int | None:
         while field and field not in known:

@@ -13,7 +13,7 @@ from tests.crash.switch import Kill
 
 pytestmark = pytest.mark.process
 
-EVERY = 143
+EVERY = 71
 """In ``make test`` every so many kill points; all of them in test_long.py. Odd, as before follows after."""
 
 

@@ -29,6 +29,7 @@ from privity.party.sources.open_rows import open_rows
 from privity.party.sources.person_slots import order_key
 from privity.party.sources.sql_queries import Slots
 from tests.harness.column_readers import ranks_by_all
+from tests.harness.long import long_but
 from tests.harness.stores import Row
 
 MARKS = 40
@@ -100,7 +101,7 @@ def in_forms(rows: Sequence[Row]) -> dict[str, pd.DataFrame]:
 COUNTS = st.lists(st.integers(0, 5), min_size=6, max_size=6).filter(any)
 
 
-@pytest.mark.parametrize("orders", ORDERS)
+@pytest.mark.parametrize("orders", long_but(["numbers", "texts"], ORDERS))
 @settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(persons=st.sampled_from([*PERSONS]), seed=st.integers(0, 10**6), counts=COUNTS, most=st.integers(1, 3))
 def test_a_frame_has_the_places_of_its_rows_in_any_type_and_in_files(

@@ -31,6 +31,7 @@ from privity.party.sources.open_rows import open_rows
 from privity.party.sources.sql_queries import Slots
 from tests.harness import postgresql
 from tests.harness.ledgers import charges, declared
+from tests.harness.long import long_but
 from tests.harness.stores import Row, put
 
 pytestmark = pytest.mark.external
@@ -43,7 +44,7 @@ FIELDS: list[dict[str, Any]] = [
 SCHEMA = parse_schema({"absentRows": True, "fields": FIELDS, "extraColumns": "ignore"}, "s")
 ONE_ROW = parse_schema({"fields": FIELDS, "extraColumns": "ignore"}, "s")
 TOWNS = ["Bern", "bern", " Bern", "Chur", "?", "", None, "elsewhere", "x" * 300, "tab\t", "it's", "\u00e4", "a" * 200]
-FORMS = ["csv", "parquet", "arrow", "duckdb", "sqlite", "postgresql", pytest.param("spark", marks=pytest.mark.long)]
+FORMS = long_but(["csv", "duckdb", "sqlite"], ["csv", "parquet", "arrow", "duckdb", "sqlite", "postgresql", "spark"])
 COUNTS = st.lists(st.integers(0, 5), min_size=4, max_size=4).filter(any)
 
 

@@ -44,6 +44,7 @@ from privity.party.sources.open_rows import load_table
 from tests.harness.column_readers import types_by_dtype
 from tests.harness.command import privity
 from tests.harness.ledgers import declared
+from tests.harness.long import long_but
 
 Values = Sequence[Any]
 MISSING = {"missingValues": ["", "?"]}
@@ -229,7 +230,7 @@ def changes(draw: st.DrawFn) -> tuple[str, list[Any], int, Any]:
 BIG = [2**53 + 1, 2, 1]
 
 
-@pytest.mark.parametrize("reader", [*FRAMES, *STORED])
+@pytest.mark.parametrize("reader", long_but([*FRAMES, "Parquet of pandas", "DuckDB"], [*FRAMES, *STORED]))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(change=changes())
 @example(("string", [1, 2, 1], 1, None))
