@@ -76,7 +76,7 @@ def test_a_run_is_read_and_approved(owner: Visitor, asked: Callable[..., RunSpec
         "No purpose is given with a run: ask the operator.",
         "How many rows it holds, and how many one person has at most, becomes known to the curator and all members,",
         "Sums over the parties are revealed with noise in them, and are published.",
-        "The curator also sees some choices made from your rows alone, under noise.",
+        "The curator also sees some selections made from your rows alone, under noise.",
         "DP-SUBN: a Bayesian network",
         "over 3 parties: north, south, east",
     ):
