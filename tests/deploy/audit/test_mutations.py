@@ -216,7 +216,7 @@ def test_shares_for_k_parties_where_t_may_subtract_theirs(monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     "subject",
-    long_but([NOISY_MAX], [NOISY_MAX, replace(DRAWS, runs=640), DISTANCES]),
+    long_but([NOISY_MAX], [NOISY_MAX, replace(DRAWS, runs=1_280), DISTANCES]),
     ids=["scores", "pairs", "tables"],
 )
 def test_the_factor_two_of_a_selection_left_out(subject: Subject, monkeypatch) -> None:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.statistical
 
 THREE = adaptive_rounds(Setting((3, 4, 5), 1, 0), 2_400, 0)
 TWO = adaptive_rounds(Setting((3, 3), 1, 0), 300, 0)
-DRAWS = series_of_selections("one up, one down", Fraction(1, 5), 800, 0)
+DRAWS = series_of_selections("one up, one down", Fraction(1, 5), 1_600, 0)
 TABLES = selections_of_tables(240, 0)
 FEW = 8
 
