@@ -88,7 +88,7 @@ def _only_the_first(self, loss, *rest, charged=Accountant.charged, **named):
 @pytest.mark.long
 @pytest.mark.parametrize(
     "subject",
-    [DRAWS, pytest.param(replace(TABLES, runs=600), marks=pytest.mark.long)],
+    [DRAWS, pytest.param(replace(TABLES, runs=2_400), marks=pytest.mark.long)],
     ids=["scores", "tables"],
 )
 def test_the_factor_two_of_a_selection_left_out(subject: Subject, monkeypatch) -> None:
