@@ -271,7 +271,7 @@ def test_one_noise_for_all_columns_or_all_texts(axis: int, monkeypatch) -> None:
 
 @pytest.mark.parametrize(
     "subject",
-    long_but([NOISY_MAX], [NOISY_MAX, replace(DRAWS, runs=640), DISTANCES]),
+    long_but([NOISY_MAX], [NOISY_MAX, replace(DRAWS, runs=1_280), DISTANCES]),
     ids=["scores", "pairs", "tables"],
 )
 def test_the_factor_two_of_a_selection_left_out(subject: Subject, monkeypatch) -> None:

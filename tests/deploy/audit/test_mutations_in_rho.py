@@ -22,7 +22,7 @@ pytestmark = pytest.mark.statistical
 
 THREE = adaptive_rounds(Setting((3, 4, 5), 1, 0), 2_400, 0)
 TWO = adaptive_rounds(Setting((3, 3), 1, 0), 300, 0)
-DRAWS = series_of_selections("one up, one down", Fraction(1, 5), 800, 0)
+DRAWS = series_of_selections("one up, one down", Fraction(1, 5), 1_600, 0)
 TABLES = selections_of_tables(240, 0)
 FEW = 8
 
@@ -88,7 +88,7 @@ def _only_the_first(self, loss, *rest, charged=Accountant.charged, **named):
 @pytest.mark.long
 @pytest.mark.parametrize(
     "subject",
-    [DRAWS, pytest.param(replace(TABLES, runs=600), marks=pytest.mark.long)],
+    [DRAWS, pytest.param(replace(TABLES, runs=2_400), marks=pytest.mark.long)],
     ids=["scores", "tables"],
 )
 def test_the_factor_two_of_a_selection_left_out(subject: Subject, monkeypatch) -> None:
