@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 import grpc
 
@@ -28,6 +28,10 @@ LARGEST_REPLY = 1 << 26
 """The list of runs, and what a run of many parties waits for."""
 SEE_LOG = "See the curator's log."
 ASK_AGAIN = "Check the network between here and the curator, and ask again: a run goes on meanwhile."
+MOST_CALLS = 3
+"""How often a call is made whose connection is lost and stands again at once."""
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,26 @@ class CuratorLink:
         """How far a connection comes, step by step."""
         return check_connection(self.address, self.curator_name, self.authority, self.certificate, self.key, self.proxy)
 
+    def _persistent(self, call: Callable[[grpc.Channel], Answer]) -> Answer:
+        """What a call brings that does the same if it is made twice: made anew if its connection was lost.
+
+        Raises:
+            PrivityError: no connection, or what the curator refused.
+        """
+        for tries in range(1, MOST_CALLS + 1):
+            with self._channel() as channel:
+                try:
+                    return call(channel)
+                except (grpc.RpcError, StalledError) as error:
+                    if tries == MOST_CALLS or not self._was_lost(error):
+                        raise self._failed(error) from None
+        raise AssertionError
+
+    def _was_lost(self, error: grpc.RpcError | StalledError) -> bool:
+        """Whether the curator is there by now."""
+        away = isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE
+        return away and self.check().stage is Stage.THROUGH
+
     def _moving(self, call: Any) -> Iterator[Any]:
         """What a stream brings.
 
@@ -106,12 +130,12 @@ class CuratorLink:
             ProblemsFound: files that are not those of ``run.json``, do not fit their formats, or not each other.
         """
         out.absolute().parent.mkdir(parents=True, exist_ok=True)
-        with appearing(out.absolute()) as scratch, self._channel() as channel:
+        self._persistent(partial(self._fetch, run, out.absolute(), signatures))
+
+    def _fetch(self, run: str, out: Path, signatures: bool, channel: grpc.Channel) -> None:
+        with appearing(out) as scratch:
             scratch.mkdir()
-            try:
-                self._write(self._moving(self._stub(channel).Fetch(pb.RunName(run=run))), run, scratch)
-            except (grpc.RpcError, StalledError) as error:
-                raise self._failed(error) from None
+            self._write(self._moving(self._stub(channel).Fetch(pb.RunName(run=run))), run, scratch)
             check_release(scratch)
             if (found := read_json(scratch / RUN)["run"]) != run:
                 raise self._strange(run, f"the release of another run, {shorten(found)}")

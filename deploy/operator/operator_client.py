@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import grpc
 
@@ -17,12 +17,10 @@ from privity.common.storage.canonical_json import fraction
 from privity.common.text.visible import cut
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
-from privity.deploy.operator.curator_link import CuratorLink
+from privity.deploy.operator.curator_link import Answer, CuratorLink
 
 CALL_SECONDS = 30
 REACH_SECONDS, RETRY_SECONDS = 30, 0.5
-
-Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -92,11 +90,7 @@ class OperatorClient(CuratorLink):
         return list(self._ask(lambda stub: stub.GetParties(pb.PartiesRequest(), timeout=CALL_SECONDS)).parties)
 
     def _ask(self, call: Callable[[rpc.OperatorStub], Answer]) -> Answer:
-        with self._channel() as channel:
-            try:
-                return _cut(call(rpc.OperatorStub(channel)))
-            except grpc.RpcError as error:
-                raise self._failed(error) from None
+        return self._persistent(lambda channel: _cut(call(rpc.OperatorStub(channel))))
 
     def watch(self, run: str) -> Iterator[pb.RunEvent]:
         """Events of the run until it has ended; a connection that is lost is dialled anew for a while."""
