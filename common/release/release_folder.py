@@ -17,6 +17,7 @@ from privity.common.data.written_values import as_texts
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import read_json, require
 from privity.common.pages import render
+from privity.common.release.agreement import disagreements
 from privity.common.release.release_contents import (
     ATTESTATIONS,
     LARGEST_FILES,
@@ -40,6 +41,8 @@ from privity.common.synthesis.models.load_model import load_model
 
 WRITTEN_AT = 315_576_000
 """1 January 1980, 12:00 UTC: a time that ZIP archives can hold in every time zone."""
+
+FETCH_AGAIN = "Fetch the release again from where it was published."
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -131,7 +134,7 @@ def file_problems(folder: Path, digests: dict[str, str]) -> list[Problem]:
         fault = _fault(folder, name, digests.get(name))
         if fault is not None:
             file = str(folder / name) if _PLAIN.fullmatch(name) else str(folder / RUN)
-            problems.append(Problem(file, "", *fault, "Fetch the release again from where it was published."))
+            problems.append(Problem(file, "", *fault, FETCH_AGAIN))
     return problems
 
 
@@ -152,6 +155,12 @@ def read_release(folder: Path) -> Release:
     if SCORES in documents["run"]["files"]:
         scores = read_json(folder / SCORES)
         require(scores, "scores", str(folder / SCORES))
+    by_name = {f"{form}.json": document for form, document in {**documents, "scores": scores}.items() if document}
+    if found := [
+        Problem(str(folder / each.file), each.field, each.rule, each.message, FETCH_AGAIN)
+        for each in disagreements(by_name, schema)
+    ]:
+        raise ProblemsFound(found)
     run = {key: value for key, value in documents["run"].items() if key != "files"}
     return Release(model, documents["marginals"], documents["privacy"], run, scores)
 

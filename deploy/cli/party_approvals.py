@@ -32,7 +32,8 @@ HERE = Path("party.toml")
 STANDARD_OUTPUT = 1
 
 
-def _approvals(config: PartyConfig) -> Approvals:
+def approvals_of(config: PartyConfig) -> Approvals:
+    """What this party was asked, by its journal."""
     file = config.state / JOURNAL_FILE
     if not file.exists():
         raise PrivityError(Catalogue.OUT_OF_ORDER, missing=file, first="privity party serve")
@@ -46,7 +47,7 @@ def show(
 ) -> None:
     """Show in plain words what a run would take from this party and what it costs, or list all runs."""
     settings = load_config(config)
-    approvals = _approvals(settings)
+    approvals = approvals_of(settings)
     if run is None:
         _list(approvals.filed(), settings.name, as_json)
         if not as_json and (told := pass_in_words(settings.state)):
@@ -79,7 +80,7 @@ def _notice(filed: Filed, settings: PartyConfig) -> list[run_notice.Section]:
 
 def approve(run: Run, config: Config = HERE) -> None:
     """Approve a run that was shown, so that this party takes part in it."""
-    approvals = _approvals(load_config(config))
+    approvals = approvals_of(load_config(config))
     approvals.approve(approvals.of(run), option("config", config, HERE))
     say(f"{run}: approved. The node goes on by itself.")
 
@@ -90,7 +91,7 @@ def reject(
     config: Config = HERE,
 ) -> None:
     """Reject a run, at any time: nothing more leaves this party. What left before stays charged."""
-    approvals = _approvals(load_config(config))
+    approvals = approvals_of(load_config(config))
     filed = approvals.of(run)
     if filed.closed:
         say(f"{run} has ended: there is nothing left to reject. What has left before stays charged.")

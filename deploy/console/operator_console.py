@@ -142,14 +142,14 @@ class _Runs:
         _check_name(run)
         if is_release(self._releases / run):
             return changed("run", "fetched", run=run)
-        fetch: Callable[[], None] = lambda: client_of(self._file).fetch(run, self._releases / run)  # noqa: E731
+        fetch: Callable[[], object] = lambda: client_of(self._file).fetch(run, self._releases / run)  # noqa: E731
         return self._change("fetched a release", "fetched", run, fetch)
 
     def release_file(self, run: str, name: str) -> flask.Response:
         _check_name(run)
         return release_file(self._releases / run, name)
 
-    def _change(self, what: str, said: str, run: str, change: Callable[[], None]) -> flask.Response:
+    def _change(self, what: str, said: str, run: str, change: Callable[[], object]) -> flask.Response:
         with self._site.log.change(what, run=run):
             change()
         return changed("run", said, run=run)

@@ -278,12 +278,11 @@ class _Node:
         )  # fmt: skip
 
     def fetch(self, run: str) -> flask.Response:
-        files, c = self._files, self._files.config
-        files.approvals.of(run)  # no run's name is a path
-        client = PartyClient(c.curator, c.authority, c.certificate, c.key, c.proxy, curator_name=c.curator_name)
+        files = self._files
+        filed = files.approvals.of(run)  # no run's name is a path
         if not is_release(files.releases / run):
             with self._site.log.change("fetched a release", run=run):
-                client.fetch(run, files.releases / run)
+                PartyClient.of(files.config).fetch(run, files.releases / run, attested=filed.attested)
         return changed("releases", "fetched")
 
     def release_file(self, run: str, name: str) -> flask.Response:

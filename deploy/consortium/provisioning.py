@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 
 from privity.common.consortium.manifest import CURATOR, Manifest, sign_manifest
-from privity.common.consortium.member_folder import SCHEMA
+from privity.common.consortium.member_folder import ORGANISER_KEY, SCHEMA
 from privity.common.crypto.certificates import Authority, issue, make_authority, self_signed
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.paillier import SMALLEST_BITS
@@ -52,9 +52,10 @@ class Consortium:
         return self.folder / "operator"
 
     @property
-    def operator_files(self) -> tuple[Path, Path, Path]:
-        """Authority, certificate and key with which the operator dials."""
-        return self.operator / "authority.pem", self.operator / "tls.pem", self.operator / "tls.key"
+    def operator_files(self) -> tuple[Path, Path, Path, Path]:
+        """Authority, certificate and key with which the operator dials, and the organiser's public key."""
+        own = self.operator
+        return own / "authority.pem", own / "tls.pem", own / "tls.key", own / ORGANISER_KEY
 
     def party(self, name: str) -> Path:
         return self.folder / "parties" / name
@@ -106,7 +107,7 @@ def provision(
     def common_files(place: Path) -> None:
         place.mkdir(mode=0o700, parents=True)
         (place / "manifest.json").write_text(signed, encoding="utf-8")
-        (place / "organiser.pub").write_text(organiser_key, encoding="ascii")
+        (place / ORGANISER_KEY).write_text(organiser_key, encoding="ascii")
         (place / SCHEMA).write_text(described, encoding="utf-8")
 
     common_files(consortium.curator)
@@ -115,6 +116,7 @@ def provision(
         curator_joining.settings_text("127.0.0.1:0", patience), encoding="utf-8"
     )
     consortium.operator.mkdir(mode=0o700)
+    (consortium.operator / ORGANISER_KEY).write_text(organiser_key, encoding="ascii")
     _write_caller(consortium.operator, authority, callers["operator/operator"])
     for name, frame in frames.items():
         place = consortium.party(name)

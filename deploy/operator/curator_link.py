@@ -13,16 +13,19 @@ from typing import Any, ClassVar, TypeVar
 import grpc
 
 from privity.common.errors import Catalogue, PrivityError, from_elsewhere
-from privity.common.formats import read_json, shorten
+from privity.common.formats import read_bytes, read_json, shorten
 from privity.common.node.connection_silence import SILENCE_SECONDS, StalledError, dialling_options
 from privity.common.node.proxy import Proxy, channel_options
 from privity.common.node.tls_check import Finding, Stage, check_connection
+from privity.common.release.attestations import release_digest
 from privity.common.release.release_contents import ATTESTATIONS, LARGEST_FILES, RUN
 from privity.common.release.release_folder import without_times
 from privity.common.release.release_verification import check_release
+from privity.common.release.signature_verification import check_signatures, unchecked
 from privity.common.storage.safe_files import appearing
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
+from privity.party.config import PartyConfig
 
 LARGEST_REPLY = 1 << 26
 """The list of runs, and what a run of many parties waits for."""
@@ -43,6 +46,7 @@ class CuratorLink:
         authority, certificate, key: PEM files.
         proxy: to dial through; without one the environment's variables count.
         silence: seconds without progress after which a stream is given up.
+        organiser: file of the organiser's public key, by which the signatures of a release are checked.
         curator_name: host name that the curator's certificate must show, if it is not the one dialled.
     """
 
@@ -50,6 +54,7 @@ class CuratorLink:
     authority: Path
     certificate: Path
     key: Path
+    organiser: Path
     proxy: Proxy | None = None
     silence: float = SILENCE_SECONDS
     curator_name: str | None = None
@@ -118,30 +123,44 @@ class CuratorLink:
                 return
             yield message
 
-    def fetch(self, run: str, out: Path, *, signatures: bool = True) -> None:
+    def fetch(self, run: str, out: Path, *, signatures: bool = True, attested: str = "") -> str:
         """Write the release of this run as the new folder ``out``, checked as by ``privity verify``, or not at all.
 
+        A party whose statement is not there may sign later, and is named.
+
         Args:
-            signatures: whether those that lie beside it are kept; the organiser of a simulation is nobody.
+            signatures: whether those that lie beside it are checked and kept; the organiser of a simulation is nobody.
+            attested: digest of the release that this member signed itself; empty if it signed none.
+
+        Returns:
+            Who signed it, in a sentence.
 
         Raises:
-            PrivityError: no connection, what the curator refused, or tampered: it sent what no release has, or the
-                release of another run.
-            ProblemsFound: files that are not those of ``run.json``, do not fit their formats, or not each other.
+            PrivityError: no connection, what the curator refused, or tampered: it sent what no release has, or another
+                release than that of the run, or than this member signed.
+            ProblemsFound: files that are not those of ``run.json``, do not fit their formats, or not each other;
+                signatures that do not hold, or none of the curator.
         """
         out.absolute().parent.mkdir(parents=True, exist_ok=True)
-        self._persistent(partial(self._fetch, run, out.absolute(), signatures))
+        return self._persistent(partial(self._fetch, run, out.absolute(), signatures, attested))
 
-    def _fetch(self, run: str, out: Path, signatures: bool, channel: grpc.Channel) -> None:
+    def _fetch(self, run: str, out: Path, signatures: bool, attested: str, channel: grpc.Channel) -> str:
         with appearing(out) as scratch:
             scratch.mkdir()
             self._write(self._moving(self._stub(channel).Fetch(pb.RunName(run=run))), run, scratch)
             check_release(scratch)
             if (found := read_json(scratch / RUN)["run"]) != run:
                 raise self._strange(run, f"the release of another run, {shorten(found)}")
-            if not signatures:
+            digest = release_digest(read_bytes(scratch / RUN))
+            if attested and digest != attested:
+                raise self._strange(run, f"the release {digest}, and this member signed {attested}")
+            if signatures:
+                said = check_signatures(scratch, self.organiser, allow_missing=None).in_short()
+            else:
                 (scratch / ATTESTATIONS).unlink(missing_ok=True)
+                said = unchecked(scratch)
             without_times(scratch)
+            return said
 
     def _write(self, chunks: Iterator[pb.FileChunk], run: str, folder: Path) -> None:
         """Each file of a release at most once, nothing else, and no more of it than a release can have.
@@ -194,3 +213,9 @@ class PartyClient(CuratorLink):
     """A party's calls besides those of its node."""
 
     _stub = rpc.PartyLinkStub
+
+    @classmethod
+    def of(cls, c: PartyConfig) -> PartyClient:
+        """By the settings of its node."""
+        files = (c.authority, c.certificate, c.key, c.organiser_key)
+        return cls(c.curator, *files, c.proxy, curator_name=c.curator_name)

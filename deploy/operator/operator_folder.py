@@ -54,5 +54,6 @@ def link_of(config: Path) -> OperatorClient:
         base / document["authority"],
         base / document["certificate"],
         base / document["key"],
+        base / ORGANISER_KEY,
         proxy_of(document),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -132,18 +132,21 @@ class Release(Shown):
         self._open("" if own else str(folder), folder, own, checked=True)
         return self
 
-    def verify(self, root: Path | str | None = None) -> list[str]:
+    def verify(self, root: Path | str | None = None, allow_missing: Collection[str] = ()) -> list[str]:
         """Check all of it again; returns what was checked, in sentences.
 
         Args:
             root: the file of the organiser's public key: says who signed the release, too, and whether all agree.
+            allow_missing: names of parties whose signature need not be there.
 
         Raises:
             ProblemsFound: as the constructor; signatures that do not hold; not-signed.
             PrivityError: file-missing, file-unreadable: the root.
         """
         try:
-            return check_release(self._folder) if root is None else [*check_signed_release(self._folder, Path(root))]
+            if root is None:
+                return check_release(self._folder)
+            return [*check_signed_release(self._folder, Path(root), allow_missing)]
         except ProblemsFound as error:
             ours, theirs = str(self._folder), self.source.rstrip("/") or "the release"
             raise ProblemsFound(

@@ -53,7 +53,9 @@ def two_operators(folder: Path | None = None) -> TestConsortium:
 
 def client_of(network: NetworkConsortium, operator: str) -> OperatorClient:
     files = network.consortium.tls.files(network.folder, "operator", operator)
-    return OperatorClient(f"{HOST}:{network.port}", network.folder / "authority.pem", *files)
+    return OperatorClient(
+        f"{HOST}:{network.port}", network.folder / "authority.pem", *files, network.folder / "organiser.pub"
+    )
 
 
 def without_the_submitter(network: NetworkConsortium) -> None:

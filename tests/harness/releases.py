@@ -50,16 +50,23 @@ def release_of(
     assert session is not None
     named = dict(parties or {OWNER: len(frame)})
     record = replace(fitted.record_, costs=[replace(cost, payers=tuple(named)) for cost in fitted.record_.costs])
-    together = bool(parties)
+    together, tolerate = bool(parties), int(len(named) > 1)
+    # As if every party had added its share: the counts have less noise than they say.
+    quota = len(named) - tolerate
+    tables = {
+        place: [replace(one, variance=len(named) * one.law.share_variance(quota)) for one in tables]
+        for place, tables in record.tables.items()
+    }
+    record = replace(record, tables=tables)
     phases = list(dict.fromkeys(cost.phase for cost in record.costs))
     by_phase = {phase: {name: 1234 + len(name) for name in named} for phase in phases} if together else {}
     release = Release(
         model=fitted.model_,
-        marginals=marginals_document(record, fitted.model_.schema, Fraction(1)),
+        marginals=marginals_document(record, fitted.model_.schema, Fraction(len(named), quota)),
         privacy=privacy_statement(
             run=session.run,
             parties=named,
-            tolerate=int(together),
+            tolerate=tolerate,
             protection="Paillier with a 3072-bit modulus" if together else None,
             record=record,
             split=Split.POSITION if together else Split.NONE,
@@ -72,7 +79,7 @@ def release_of(
             "settings": fitted.settings,
             "epsilon": epsilon,
             "delta": "0",
-            "tolerate": int(together),
+            "tolerate": tolerate,
             "key_bits": 3072 if together else None,
             "secure_sum": {"method": "paillier", "exponents": "half"} if together else None,
             "rows": len(frame),
@@ -83,6 +90,7 @@ def release_of(
             "cells": dict.fromkeys(by_phase, 10),
             "unpacked_bytes": dict.fromkeys(by_phase, 10**6),
             "ciphertexts": dict.fromkeys(by_phase, 3),
+            "charges": record.charges(),
         },
     )
     return release, synthesise_release(fitted.model_, len(frame), SEED)

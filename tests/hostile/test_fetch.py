@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,13 +19,25 @@ from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.formats import read_json
 from privity.common.privacy.statement import headline
-from privity.common.release.release_contents import LARGEST_FILES, MARGINALS, MODEL, PRIVACY, RELEASE_FILES, RUN, SCHEMA
+from privity.common.release.attestations import attestations_text
+from privity.common.release.release_contents import (
+    ATTESTATIONS,
+    LARGEST_FILES,
+    MARGINALS,
+    MODEL,
+    PRIVACY,
+    RELEASE_FILES,
+    RUN,
+    SCHEMA,
+)
 from privity.common.release.release_folder import read_release
+from privity.common.storage.canonical_json import b64
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.deploy.operator.operator_folder import client_of
 from tests.harness.command import privity
 from tests.harness.consortium import make_consortium
+from tests.harness.signed_releases import signed_release
 from tests.harness.tls import HOST, OPERATOR
 
 Part = tuple[str, bytes]
@@ -141,6 +153,50 @@ def autumn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in source.iterdir()}
 
 
+@pytest.fixture(scope="module")
+def signed(curator: LyingCurator, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Those of one that all signed, by the organiser whom the operator knows."""
+    made = signed_release(tmp_path_factory.mktemp("signed"), run="autumn")
+    (curator.operator.parent / "organiser.pub").write_bytes(made.root.read_bytes())
+    return {path.name: path.read_bytes() for path in made.folder.iterdir()}
+
+
+def zeroed(document: dict[str, Any]) -> None:
+    for each in (document["curator"], *document["parties"]):
+        each["signature"] = b64(bytes(64))
+
+
+@pytest.mark.parametrize(
+    ("change", "rules"),
+    [(zeroed, ["signature"] * 4), (lambda document: document.pop("curator"), ["not-signed"])],
+)
+def test_nothing_is_kept_whose_signatures_do_not_hold(
+    curator: LyingCurator,
+    tmp_path: Path,
+    signed: dict[str, bytes],
+    change: Callable[[dict[str, Any]], None],
+    rules: list[str],
+) -> None:
+    document = json.loads(signed[ATTESTATIONS])
+    change(document)
+    error = fetched(curator, tmp_path, *{**signed, ATTESTATIONS: attestations_text(document).encode()}.items())
+    assert isinstance(error, ProblemsFound)
+    assert [problem.rule for problem in error.problems] == rules
+    error = fetched(curator, tmp_path, *((name, data) for name, data in signed.items() if name != ATTESTATIONS))
+    assert isinstance(error, ProblemsFound)
+    assert [problem.rule for problem in error.problems] == ["not-signed"]
+
+
+def test_a_member_is_given_no_other_release_than_it_signed(
+    curator: LyingCurator, tmp_path: Path, signed: dict[str, bytes]
+) -> None:
+    curator.parts = list(signed.items())
+    own = hashlib.sha256(signed[RUN]).hexdigest()
+    with pytest.raises(PrivityError, match=f"{own}, and this member signed {'0' * 64}"):
+        client_of(curator.operator).fetch("autumn", tmp_path / "release", attested="0" * 64)
+    client_of(curator.operator).fetch("autumn", tmp_path / "release", attested=own)
+
+
 def with_digests(files: dict[str, bytes], run: dict[str, Any] | None = None) -> list[Part]:
     """These files, and a run.json that names each as it is."""
     run = run or json.loads(files[RUN])
@@ -158,7 +214,7 @@ def test_a_file_that_run_json_does_not_name_is_refused(
 
 
 def test_a_release_is_on_disk_file_by_file_before_it_has_its_name(
-    curator: LyingCurator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, autumn: dict[str, bytes]
+    curator: LyingCurator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signed: dict[str, bytes]
 ) -> None:
     synced: list[Path] = []
 
@@ -168,11 +224,12 @@ def test_a_release_is_on_disk_file_by_file_before_it_has_its_name(
         synced.append(path)
 
     monkeypatch.setattr("privity.common.storage.safe_files.sync", sync)
-    curator.parts = list(autumn.items())
-    client_of(curator.operator).fetch("autumn", tmp_path / "release")
-    assert {(path.name, path.read_bytes()) for path in (tmp_path / "release").iterdir()} == set(autumn.items())
+    curator.parts = list(signed.items())
+    said = client_of(curator.operator).fetch("autumn", tmp_path / "release")
+    assert said == "Signed by the curator and 3 of 3 parties: their signatures hold."
+    assert {(path.name, path.read_bytes()) for path in (tmp_path / "release").iterdir()} == set(signed.items())
     *files, folder, above = synced
-    assert {path.name for path in files} == set(autumn)
+    assert {path.name for path in files} == set(signed)
     assert folder == files[0].parent
     assert above == tmp_path
 
@@ -235,7 +292,7 @@ def test_a_document_that_does_not_fit_its_format_becomes_no_release(
     folder = tmp_path_factory.mktemp("out")
     curator.parts = parts
     try:
-        client_of(curator.operator).fetch("autumn", folder / "release")
+        client_of(curator.operator).fetch("autumn", folder / "release", signatures=False)
     except PrivityError:
         assert list(folder.iterdir()) == []
     else:

@@ -69,7 +69,13 @@ def test_an_operator_goes_through(tmp_path: Path) -> None:
         consortium = make_consortium(2)
         certificate, key = consortium.tls.files(tmp_path, "operator", OPERATOR)
         async with ConnectProxy() as proxy, NetworkConsortium(tmp_path, consortium) as network:
-            dialled = (f"{HOST}:{network.port}", tmp_path / "authority.pem", certificate, key)
+            dialled = (
+                f"{HOST}:{network.port}",
+                tmp_path / "authority.pem",
+                certificate,
+                key,
+                tmp_path / "organiser.pub",
+            )
             client = OperatorClient(*dialled, parse_proxy(url(proxy.port, "")))
             with pytest.raises(PrivityError) as caught:
                 await asyncio.to_thread(client.submit, {}, "token")

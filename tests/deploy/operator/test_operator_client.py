@@ -46,7 +46,12 @@ async def submitted(folder: Path, line: Callable[[int], Line]) -> AsyncIterator[
 
 def client_over(network: NetworkConsortium, relay: Relay) -> OperatorClient:
     folder = operator_of(network, f"127.0.0.1:{relay.port}").parent
-    files = (folder / "authority.pem", folder / "operator-boss.pem", folder / "operator-boss.key")
+    files = (
+        folder / "authority.pem",
+        folder / "operator-boss.pem",
+        folder / "operator-boss.key",
+        folder / "organiser.pub",
+    )
     return OperatorClient(f"127.0.0.1:{relay.port}", *files, silence=SILENCE_SECONDS)
 
 
@@ -163,7 +168,9 @@ def test_a_fetch_that_is_cut_again_and_again_leaves_nothing_and_one_cut_does_not
 
 def party_client(network: NetworkConsortium, name: str) -> PartyClient:
     files = network.consortium.tls.files(network.folder, "party", name)
-    return PartyClient(f"{HOST}:{network.port}", network.folder / "authority.pem", *files)
+    return PartyClient(
+        f"{HOST}:{network.port}", network.folder / "authority.pem", *files, network.folder / "organiser.pub"
+    )
 
 
 def test_a_party_fetches_the_release_of_a_run_that_it_took_part_in_and_no_other(tmp_path: Path) -> None:
