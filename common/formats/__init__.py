@@ -228,8 +228,13 @@ def _other_version(document: object, format_name: str, file: str) -> list[Proble
     found = document.get("format_version") if isinstance(document, dict) else None
     if expected is None or type(found) is not int or found == expected:
         return []
+    return [other_version(file, found, expected)]
+
+
+def other_version(file: str, found: int, expected: int) -> Problem:
+    """What is said of every file of another version."""
     remedy = "Another version of Privity wrote it: install that one, or a later one."
-    return [Problem(file, "format_version", "format-version", f"{found} is not {expected}.", remedy)]
+    return Problem(file, "format_version", "format-version", f"{found} is not {expected}.", remedy)
 
 
 def _unfit_text_or_depth(document: object, file: str) -> list[Problem]:
