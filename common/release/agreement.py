@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from privity.common.data.schema import Schema
@@ -175,6 +176,13 @@ def _of_marginals(marginals: dict[str, Any], privacy: dict[str, Any], run: dict[
     if Fraction(marginals["noise_variables"]) != variables:
         yield _figure(MARGINALS, "noise_variables", f"K/(K - t) is {variables}.")
     entries, next_one = marginals["tables"], 0
+    level, quota = Fraction(marginals["interval_level"]), privacy["K"] - privacy["t"]
+
+    @cache
+    def of_noise(name: str, scale: str) -> tuple[NoiseLaw, float, int]:
+        law = NoiseLaw(name, Fraction(scale))
+        return law, len(rows) * law.share_variance(quota), half_width(law, variables, level=level)
+
     for place, charge in enumerate(run["charges"]):
         if not charge.get("published"):
             continue
@@ -182,7 +190,7 @@ def _of_marginals(marginals: dict[str, Any], privacy: dict[str, Any], run: dict[
         free = Counter({noise.law(int(weight)): count for weight, count in charge["tables"].items()})
         for number in range(next_one, min(next_one + charge["published"], len(entries))):
             entry, field = entries[number], f"tables[{number}]"
-            law = NoiseLaw(entry["law"], Fraction(entry["scale"]))
+            law, variance, width = of_noise(entry["law"], entry["scale"])
             free[law] -= 1
             if free[law] < 0 or entry["phase"] != charge["phase"]:
                 message = f"it is not under the noise that charges[{place}] of {RUN} states."
@@ -190,10 +198,9 @@ def _of_marginals(marginals: dict[str, Any], privacy: dict[str, Any], run: dict[
             if entry["rows"] != covered:
                 message = f"{entry['rows']} rows, and those who paid for it have {covered}."
                 yield _figure(MARGINALS, f"{field}.rows", message)
-            variance = len(rows) * law.share_variance(privacy["K"] - privacy["t"])
             if not math.isclose(entry["variance"], variance, rel_tol=CLOSE):
                 yield _figure(MARGINALS, f"{field}.variance", f"that of its noise is {variance:.6g}.")
-            if abs(entry["half_width"] - half_width(law, variables, level=Fraction(marginals["interval_level"]))) > 1:
+            if abs(entry["half_width"] - width) > 1:
                 yield _figure(MARGINALS, f"{field}.half_width", "it is not that of its noise.")
         next_one += charge["published"]
     if next_one != len(entries):
