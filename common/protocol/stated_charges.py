@@ -34,7 +34,10 @@ OF_COST = ("phase", "paid_by", "published")
 """What stands in every charge, or in every one of tables, whatever the mechanism."""
 
 MOST_TABLES = ROUND_CELLS // 2
-"""Of a charge: each has two cells or more."""
+"""Of all charges of a run: some hundred times as many as the widest runs measure."""
+
+MOST_SELECTIONS = 1 << 20
+"""Of all charges of a run."""
 
 
 def noise_charge(noise: Noise) -> dict[str, Any]:
@@ -86,6 +89,18 @@ def _cost(charge: Mapping[str, Any], *, shared: bool) -> Cost:
     return Cost(phase, noise.in_words(shared=shared), noise.loss(RELATION), payers, noise_charge(noise))
 
 
+def check_sizes(charges: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse charges that would take long to price: their numbers are somebody else's.
+
+    Raises:
+        ValueError: more tables or selections than any run has.
+    """
+    tables = sum(count for charge in charges for count in charge.get("tables", {}).values())
+    selections = sum(charge.get("selections", 0) for charge in charges)
+    if tables > MOST_TABLES or selections > MOST_SELECTIONS:
+        raise ValueError(f"{tables} tables and {selections} selections")
+
+
 def noise_of(charge: Mapping[str, Any]) -> Noise:
     """The noise of a charge for tables or scores; raises as ``cost_of``."""
     query, scale = _query(charge), Fraction(charge["scale"])
@@ -105,7 +120,5 @@ def _query(charge: Mapping[str, Any]) -> Query:
             raise ValueError("not a number of scores")
         return Scores((MarginalScore((), (), 1),) * charge["scores"])
     weights = {int(weight): count for weight, count in charge["tables"].items()}
-    if not 1 <= sum(weights.values()) <= MOST_TABLES:
-        raise ValueError("not a number of tables")
     each = tuple(weight for weight, count in sorted(weights.items()) for _ in range(count))
     return Tables(((),) * len(each), each)

@@ -24,7 +24,7 @@ from privity.common.privacy.privacy_loss import ZCDP
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
 from privity.common.privacy.run_record import Cost, RunRecord
 from privity.common.privacy.statement import Split, largest, privacy_statement
-from privity.common.protocol.stated_charges import cost_of, noise_of
+from privity.common.protocol.stated_charges import check_sizes, cost_of, noise_of
 from privity.common.release.release_contents import MARGINALS, MODEL, PRIVACY, RUN, SCHEMA, SCORES
 
 FIGURE, OTHER_RUN, OTHER_SCHEMA, OTHER_SCORES = "other-figures", "other-run", "other-schema", "other-scores"
@@ -126,6 +126,7 @@ def _of_statement(privacy: dict[str, Any], run: dict[str, Any]) -> Iterator[Disa
     for what, said in zip(("epsilon", "delta"), largest(privacy, "row"), strict=True):
         if said > Fraction(run[what]):
             yield _figure(PRIVACY, "parties", f"a row loses {what} {said}, and {RUN} asks for {run[what]}.")
+    check_sizes(run["charges"])
     costs = [cost_of(charge, shared=len(names) > 1) for charge in run["charges"]]
     for place, cost in enumerate(costs):
         if not cost.payers or not {*cost.payers} <= {*names}:

@@ -109,6 +109,13 @@ def test_a_charge_that_no_mechanism_has_is_named(made: Path, tmp_path: Path, key
     assert said(lambda: check_release(folder)) & {"privacy.json ", f"run.json charges[0].{key}"}
 
 
+@pytest.mark.parametrize("more", [{"tables": {"1": 1 << 50}}, {"selection": "NoisyMax", "selections": 1 << 50}])
+def test_charges_that_would_take_long_to_price_are_refused(made: Path, tmp_path: Path, more: dict[str, Any]) -> None:
+    charge = {"phase": "p", "paid_by": ["party-1"], **more}
+    folder = changed(made, tmp_path / "release", lambda documents: documents[RUN]["charges"].append(charge))
+    assert "privacy.json " in said(lambda: check_release(folder))
+
+
 @pytest.mark.parametrize("where", PAIRS)
 def test_each_pair_is_compared(made: Path, tmp_path: Path, where: str) -> None:
     folder = changed(made, tmp_path / "release", PAIRS[where])
