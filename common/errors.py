@@ -119,6 +119,13 @@ class Catalogue(Enum):
         "the round {round} is not revealed: {reason}",
         "Start a new run; nothing was revealed.",
     )
+    IMPLAUSIBLE_SUM = ErrorKind(
+        "implausible-sum",
+        "ABORTED",
+        "what the parties sent for {phase} is no sum of their rows and noise: {reason}",
+        "A party counts other rows than it enrolled, or something altered the sum. Nothing is published, and what was"
+        " charged stays charged. Look for the cause before another run: privity transcript verify.",
+    )
     IDENTITY_UNKNOWN = ErrorKind(
         "identity-unknown",
         "PERMISSION_DENIED",

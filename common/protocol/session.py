@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -22,12 +23,14 @@ import numpy as np
 from privity.common.data.apportionment import quotas
 from privity.common.data.noisy_tables import Marginal, NoisyScores, NoisyTables
 from privity.common.data.schema import Attribute, Schema
+from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.discovery import Discovery
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ApproxDP, PureDP
 from privity.common.privacy.run_budget import RunBudget, Share
 from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.protocol.evaluation_scores import Score
+from privity.common.protocol.plausible_sums import PlausibleSums
 from privity.common.protocol.public_coin import public_coin
 from privity.common.protocol.round import Round, Scores, Tables
 from privity.common.protocol.running_sums import RunningSums
@@ -51,6 +54,7 @@ class Backend(ABC):
         population: whose rows they are, in the words of the owner or the name of the consortium.
         rows_per_person: most rows of one person at each party, in the same order as the members.
         parties_per_person: most parties at which one person has rows.
+        plausible: compares what is revealed with public numbers, where several parties send it.
         recode: what gives the same rows by another schema, for steps under names with a prefix of their own (it ends in
             a slash); None where rows are coded once and for all.
     """
@@ -62,6 +66,7 @@ class Backend(ABC):
     population: str
     rows_per_person: tuple[int, ...]
     parties_per_person: int = 1
+    plausible: PlausibleSums | None = None
     recode: Callable[[Schema, str], Backend] | None = None
 
     @abstractmethod
@@ -176,7 +181,14 @@ class Session:
         """Noisy sums over the parties of scores on their rows; they cost every party the share."""
         round_ = Round(self.run, phase, self._next_name(phase), share.noise(Scores(tuple(scores)), self.backend.quota))
         values, _ = await self._reveal(round_)
-        return NoisyScores(values, round_.noise.law(1))
+        found = NoisyScores(values, round_.noise.law(1))
+        if (sums := self.backend.plausible) is not None:
+            self._judge(phase, sums.fault_of_scores(found.values, found.law, self.rows))
+        return found
+
+    def _judge(self, phase: str, fault: str | None) -> None:
+        if fault is not None:
+            raise PrivityError(Catalogue.IMPLAUSIBLE_SUM, phase=phase, reason=fault)
 
     @property
     def recodes(self) -> bool:
@@ -271,6 +283,8 @@ class Session:
         vector, place = await self._reveal(round_)
         covered = sum(rows for place, rows in enumerate(self.party_rows) if round_.covers(place))
         revealed = noisy_tables(vector, round_, self.schema, len(self.party_rows), self.backend.quota, covered)
+        if (sums := self.backend.plausible) is not None:
+            self._judge(round_.phase, await self.compute(partial(sums.fault, revealed)))
         self.record.tables[place] = revealed
         return revealed
 

@@ -13,10 +13,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from privity.common.data.schema import Schema
-from privity.common.errors import PrivityError
+from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import shorten
 from privity.common.privacy.noise_distribution import NoiseLaw
 from privity.common.privacy.noisy_count_intervals import half_width
@@ -24,9 +25,12 @@ from privity.common.privacy.privacy_loss import ZCDP
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
 from privity.common.privacy.run_record import Cost, RunRecord
 from privity.common.privacy.statement import Split, largest, privacy_statement
+from privity.common.protocol.plausible_sums import PlausibleSums
 from privity.common.protocol.stated_charges import check_sizes, cost_of, noise_of
+from privity.common.release.marginals_file import read_tables
 from privity.common.release.release_contents import MARGINALS, MODEL, PRIVACY, RUN, SCHEMA, SCORES
 
+IMPLAUSIBLE = Catalogue.IMPLAUSIBLE_SUM.value.code
 FIGURE, OTHER_RUN, OTHER_SCHEMA, OTHER_SCORES = "other-figures", "other-run", "other-schema", "other-scores"
 
 WORDS = ("format_version", "in_words", "mechanisms", "assumption")
@@ -70,6 +74,8 @@ def disagreements(documents: Mapping[str, dict[str, Any]], schema: Schema | None
         yield from _of_statement(privacy, run)
         if MARGINALS in documents:
             yield from _of_marginals(documents[MARGINALS], privacy, run)
+        if schema is not None and MARGINALS in documents:
+            yield from _of_sums(documents[MARGINALS], schema, privacy, run)
         if scores is not None:
             yield from _of_scores(scores, privacy, run)
         if MODEL in documents:
@@ -206,6 +212,18 @@ def _of_marginals(marginals: dict[str, Any], privacy: dict[str, Any], run: dict[
         next_one += charge["published"]
     if next_one != len(entries):
         yield _figure(MARGINALS, "tables", f"{len(entries)} tables, and the charges of {RUN} publish {next_one}.")
+
+
+def _of_sums(
+    marginals: dict[str, Any], schema: Schema, privacy: dict[str, Any], run: dict[str, Any]
+) -> Iterator[Disagreement]:
+    """What was revealed is a sum of rows and noise, as the curator compared it."""
+    tables = iter(read_tables(marginals, schema, MARGINALS))
+    sums = PlausibleSums(_variables(privacy), absent=schema.absent_rows)
+    for charge in run["charges"]:
+        own = [table for _, table in islice(tables, charge.get("published", 0))]
+        if own and (fault := sums.fault(own)) is not None:
+            yield Disagreement(MARGINALS, "tables", IMPLAUSIBLE, f"{charge['phase']}: {fault}.")
 
 
 def _of_scores(scores: dict[str, Any], privacy: dict[str, Any], run: dict[str, Any]) -> Iterator[Disagreement]:
