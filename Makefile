@@ -8,7 +8,7 @@ AT_ONCE := --dist loadfile --no-loadscope-reorder
 # Tests are compiled once, whatever the environment says: that takes longer than most of them run.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test test-long lint compiled generate site gallery package dist check-dist locks clean
+.PHONY: demo check test tests test-long lint compiled generate site gallery package dist check-dist locks clean
 
 # AIM over the RAND health insurance table (statsmodels), split among three hospitals of unequal size.
 # $(1): the programs of an environment; $(2): the release folder.
@@ -34,10 +34,13 @@ endef
 check: lint
 	$(BIN)/pytest -m unit --ignore tests/benchmarks -n logical $(AT_ONCE) --hypothesis-profile quick
 
-# Two workers more than there are processors: many of these tests wait. Each would compile all test files of a fresh
-# clone, unless that is done before: beside mypy, which uses one processor.
+# The linters beside the tests: mypy uses one processor.
 test:
-	$(MAKE) --jobs 2 lint compiled
+	$(MAKE) --jobs 2 lint tests
+
+# Two workers more than there are processors: many of these tests wait. Each would compile all test files of a fresh
+# clone, unless that is done before.
+tests: compiled
 	$(BIN)/pytest -m "not long" $(WORKERS) $(AT_ONCE)
 
 lint: $(VENV)/test.stamp
@@ -107,10 +110,12 @@ $(VENV)/plain.stamp: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
+# Not compiled: most modules that come along are never loaded, and Python compiles the others when it loads them first.
 $(VENV)/%.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[$*]"
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r tests/pip-without-dependencies.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e ".[$*]"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps \
+	  -r tests/pip-without-dependencies.txt
 	touch $@
 
 clean:
