@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from privity.common.formats import UNREAD, check, located, path_text
+from privity.common.formats import UNREAD, check, located
 from privity.common.formats.line_numbers import toml_lines
 from privity.common.text.secret_texts import holds_secret
+from privity.common.text.short_values import path_text
 
 WRITTEN_BY = {
     "consortium": "privity consortium init",

@@ -24,9 +24,10 @@ from typing import IO, Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import read_json, require, shorten
+from privity.common.formats import read_json, require
 from privity.common.node.hosts import is_here
 from privity.common.release.release_contents import LARGEST_FILES, RUN
+from privity.common.text.short_values import shorten
 
 ZIP = ".zip"
 LARGEST_ZIP = sum(LARGEST_FILES.values())
