@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import UNREAD, check, located
 from privity.common.formats.line_numbers import toml_lines
+from privity.common.storage.exact_json import DEEPEST
 from privity.common.text.secret_texts import holds_secret
 from privity.common.text.short_values import path_text
 
@@ -21,6 +23,10 @@ WRITTEN_BY = {
     "party": "privity party init",
 }
 """Settings that nobody writes by hand from the beginning, and the command that does."""
+
+_QUOTED_OR_COMMENT = re.compile(r'"(?:\\.|[^"\\\n])*"?|\'[^\'\n]*\'?|#[^\n]*')
+_LONG_KEY = re.compile(rf"(?:\.[^.=,\[\]{{}}\n]*){{{DEEPEST}}}")
+"""Of more parts than a document may have levels; ``tomllib`` takes the square of their number to read it."""
 
 
 def read_toml(
@@ -37,7 +43,7 @@ def read_toml(
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-        document = tomllib.loads(text)
+        document = _loads(text)
     except FileNotFoundError:
         if format_name in WRITTEN_BY:
             first = f"{WRITTEN_BY[format_name]}; or give the right path (--config, --folder)"
@@ -55,6 +61,12 @@ def read_toml(
     if problems:
         raise ProblemsFound(located(problems, toml_lines, text))
     return document
+
+
+def _loads(text: str) -> dict[str, Any]:
+    if _LONG_KEY.search(_QUOTED_OR_COMMENT.sub("", text)):
+        raise ValueError(f"a key has more than {DEEPEST} parts")
+    return tomllib.loads(text)
 
 
 def _not_finite(value: object, file: str, path: tuple[str | int, ...] = ()) -> list[Problem]:
