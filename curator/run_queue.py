@@ -148,9 +148,16 @@ class Runs:
             name: what the run is to be called; a name of its own if it is empty.
             operator: whose run it is.
         """
+        return self.take(token, self.read(request), name, operator)
+
+    def read(self, request: bytes) -> str:
+        """A request that can run, as canonical JSON; in any thread."""
         manifest = self._manifests.current()
         parse_request(request).check(manifest, self._schemas.of(manifest))
-        asked = canonical_request(request)
+        return canonical_request(request)
+
+    def take(self, token: str, asked: str, name: str, operator: str) -> str:
+        """``submit`` of what was read."""
         key = f"#token/{token}"
         stored = self._journal.recall(key, "request")
         if stored is not None:
