@@ -64,7 +64,7 @@ class CallQuotas:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._metrics = metrics
-        self._parties, self._others = parties, others
+        self.parties, self.others = parties, others
         self._clock = clock
         self._accounts: dict[tuple[bytes, Quota], _Account] = {}
 
@@ -74,7 +74,7 @@ class CallQuotas:
         Raises:
             PrivityError: too-many-calls: the certificate has called too often of late.
         """
-        quota = self._parties if method.startswith(PARTY_CALLS) and method not in PARSED else self._others
+        quota = self.parties if method.startswith(PARTY_CALLS) and method not in PARSED else self.others
         shown = context.auth_context()
         key = hashlib.sha256(b"".join(shown.get("x509_pem_cert", []))).digest(), quota
         now = self._clock()

@@ -29,6 +29,7 @@ from privity.common.data.unread_columns import UnreadColumn, is_unread_column, r
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats.line_numbers import json_lines
 from privity.common.privacy.discovery import Discovery, joined, read_discovery
+from privity.common.storage.safe_files import read_regular
 from privity.common.text.first_few import first_few
 from privity.common.text.short_values import shorten
 
@@ -329,7 +330,7 @@ def _form_in_words(attribute: Attribute) -> dict[str, Any]:
 
 def load_schema(path: Path | str) -> Schema:
     """Read a schema. Raises ``PrivityError`` if it is not JSON, ``ProblemsFound`` with every fault."""
-    data = formats.read_bytes(path)
+    data = read_regular(path)
     try:
         return parse_schema(formats.parse_json(data, str(path)), str(path))
     except ProblemsFound as error:

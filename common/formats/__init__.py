@@ -24,6 +24,7 @@ from jsonschema.validators import extend
 
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.storage.exact_json import DEEPEST, read_exactly
+from privity.common.storage.safe_files import read_regular
 from privity.common.text.first_few import FEW
 from privity.common.text.short_values import LONGEST_ECHO, listed, path_text, shorten
 
@@ -32,6 +33,10 @@ NUMBERS: dict[str, set[type]] = {"integer": {int}, "number": {int, float, Decima
 OF_NUMBERS = {"type", "minimum", "maximum", "description"}  # keys of a schema that `_all_fit` knows
 PLAIN = {str, int, float, Decimal, bool, type(None)}  # types of values without members
 OF_PLAIN = OF_NUMBERS | {"const", "enum", "minLength", "maxLength", "pattern"}  # keys of a schema that `_fits` knows
+EXACT = "^(0|[1-9][0-9]{0,999})(/[1-9][0-9]{0,999})?$"
+"""The form of every exact number that a program writes."""
+LINE = r"^([\s\S]*[^\n\r])?$"
+"""The form of every text that has no narrower one, and is no content of a table, prose or PEM."""
 VALUES_KEPT, LONGEST_KEPT = 1 << 16, 100  # values that are known to fit or not; characters of a text among them
 UNREAD = ("format-version", "depth", "text")  # rules whose breach ends the check before the schema is applied
 
@@ -187,22 +192,12 @@ def require(document: object, format_name: str, file: str) -> None:
         raise ProblemsFound(problems)
 
 
-def read_json(path: Path | str) -> Any:
+def read_json(path: Path | str, *, links: bool = True) -> Any:
     """Read a JSON file with exact numbers; a key that appears twice, NaN and Infinity are errors.
 
-    Raises ``PrivityError`` (file-missing, file-unreadable).
+    Raises ``PrivityError`` (file-missing, file-unreadable); ``links`` as of ``read_regular``.
     """
-    return parse_json(read_bytes(path), str(path))
-
-
-def read_bytes(path: Path | str) -> bytes:
-    """The content of a file. Raises ``PrivityError`` (file-missing, file-unreadable)."""
-    try:
-        return Path(path).read_bytes()
-    except FileNotFoundError as error:
-        raise PrivityError(Catalogue.FILE_MISSING, file=path) from error
-    except OSError as error:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=error.strerror) from error
+    return parse_json(read_regular(path, links=links), str(path))
 
 
 def parse_json(data: bytes, path: str) -> Any:
@@ -341,6 +336,10 @@ def _describe(error: ValidationError) -> tuple[str, str]:
             return f"{len(found)} characters, more than {limit}.", f"Write at most {limit} characters."
         case "uniqueItems":
             return "an entry appears twice.", "Keep each entry once."
+        case "pattern" if limit == LINE:
+            return f"{shorten(found)} ends with a line end.", "Remove the line end."
+        case "pattern" if limit == EXACT:
+            return f"{shorten(found)} is no exact number.", "Write a whole number or a fraction, such as 5 or 1/3."
         case "pattern":
             form = error.schema.get("title", limit) if isinstance(error.schema, dict) else limit
             return f"{shorten(found)} does not have the form {form}.", "Write it in this form."

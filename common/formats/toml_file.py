@@ -13,8 +13,12 @@ from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFoun
 from privity.common.formats import UNREAD, check, located
 from privity.common.formats.line_numbers import toml_lines
 from privity.common.storage.exact_json import DEEPEST
+from privity.common.storage.safe_files import read_regular
 from privity.common.text.secret_texts import holds_secret
 from privity.common.text.short_values import path_text
+
+LARGEST_TOML = 1 << 20
+"""Bytes of a file of settings."""
 
 WRITTEN_BY = {
     "consortium": "privity consortium init",
@@ -42,14 +46,16 @@ def read_toml(
         ProblemsFound: everything in which it does not fit ``common/formats/FORMAT_NAME.schema.json``.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        document = _loads(text)
-    except FileNotFoundError:
-        if format_name in WRITTEN_BY:
+        data = read_regular(path, most=LARGEST_TOML)
+    except PrivityError as error:
+        if error.kind is Catalogue.FILE_MISSING and format_name in WRITTEN_BY:
             first = f"{WRITTEN_BY[format_name]}; or give the right path (--config, --folder)"
             raise PrivityError(Catalogue.OUT_OF_ORDER, missing=path, first=first) from None
-        raise PrivityError(Catalogue.FILE_MISSING, file=path) from None
-    except (ValueError, RecursionError, OSError) as error:
+        raise
+    try:
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+        document = _loads(text)
+    except (ValueError, RecursionError) as error:
         # Beside what is no TOML or no UTF-8: a number or a nesting that Python does not read.
         reason = str(error)
         if holds_secret(reason):

@@ -42,7 +42,7 @@ def digest(document: Any) -> str:
 
 def parse(data: bytes) -> Any:
     """The document behind canonical bytes; anything that is not exactly canonical is a ValueError."""
-    document = read_exactly(data)
+    document = read_exactly(data, doubles=True)
     if canonical_bytes(document) != data:
         raise ValueError("the document is not in canonical form")
     return document

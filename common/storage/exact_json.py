@@ -23,8 +23,8 @@ LARGEST_EXPONENT = 400
 """A number other than 0 is at least 10^-400 and less than 10^401 in size: doubles are, too."""
 
 
-def read_exactly(text: str | bytes) -> Any:
-    """The document of a JSON text: whole numbers as ``int``, all others as ``Decimal``.
+def read_exactly(text: str | bytes, *, doubles: bool = False) -> Any:
+    """The document of a JSON text: whole numbers as ``int``, all others as ``Decimal``, or as doubles.
 
     Raises:
         json.JSONDecodeError: it is no JSON.
@@ -34,7 +34,7 @@ def read_exactly(text: str | bytes) -> Any:
         document = json.loads(
             text,
             parse_int=_whole,
-            parse_float=_decimal,
+            parse_float=_double if doubles else _decimal,
             parse_constant=_refuse_constant,
             object_pairs_hook=_unique_keys,
         )
@@ -75,6 +75,10 @@ def _decimal(text: str) -> Decimal:
     if not number.is_finite() or abs(number.adjusted()) > LARGEST_EXPONENT:
         raise ValueError(f"a number with an exponent beyond {LARGEST_EXPONENT}")
     return number
+
+
+def _double(text: str) -> float:
+    return float(_decimal(text))
 
 
 def _refuse_constant(text: str) -> None:
