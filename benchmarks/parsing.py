@@ -40,10 +40,10 @@ def main() -> int:
                 read(parse, data)
                 seconds.append(time.thread_time() - start)
             enough = seconds[-1] > NEXT_TO_NOTHING and seconds[0] > 0
-            power = math.log(seconds[-1] / seconds[0]) / math.log(sizes[-1] / sizes[0]) if enough else 0.0
+            power = math.log(seconds[-1] / seconds[0], sizes[-1] / sizes[0]) if enough else 0.0
             steep += power > STEEPEST
             found.append((power, shape, seconds))
-        for power, shape, seconds in {max(found), max(found, key=lambda one: one[2][-1])}:
+        for power, shape, seconds in (max(found), max(found, key=lambda one: one[2][-1])):
             print(f"{name:28} {shape:40} " + " ".join(f"{each:12.4f} s" for each in seconds) + f"  {power:5.2f}")
     print(f"inputs that grow faster than bytes^{STEEPEST}: {steep}")
     return 1 if steep else 0
