@@ -89,7 +89,7 @@ class NamedErrors(grpc.aio.ServerInterceptor):
         request: Callable[[Any], Any] = self._stream if handler.request_streaming else self._unary
 
         def begin(given: Any, context: grpc.aio.ServicerContext) -> Any:
-            self._quotas.take(handler_call_details.method, context)
+            self._quotas.take(handler_call_details.method, context.auth_context())
             return request(given)
 
         if handler.response_streaming:

@@ -6,12 +6,11 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 
-import grpc.aio
-
+from privity.common.crypto.certificates import identity_from_san
 from privity.common.errors import Catalogue, PrivityError
 from privity.curator.metrics import CuratorMetrics, Unwelcome
 
@@ -68,14 +67,17 @@ class CallQuotas:
         self._clock = clock
         self._accounts: dict[tuple[bytes, Quota], _Account] = {}
 
-    def take(self, method: str, context: grpc.aio.ServicerContext) -> None:
+    def take(self, method: str, shown: Mapping[str, Iterable[bytes]]) -> None:
         """Count a call.
+
+        Args:
+            method: its full name.
+            shown: what TLS knows of the caller, as gRPC has it.
 
         Raises:
             PrivityError: too-many-calls: the certificate has called too often of late.
         """
         quota = self.parties if method.startswith(PARTY_CALLS) and method not in PARSED else self.others
-        shown = context.auth_context()
         key = hashlib.sha256(b"".join(shown.get("x509_pem_cert", []))).digest(), quota
         now = self._clock()
         account = self._accounts.get(key)
@@ -88,12 +90,21 @@ class CallQuotas:
         if account.left >= 1:
             account.left -= 1
             return
-        self._metrics.call_refused(Unwelcome.TOO_MANY)
+        why = Unwelcome.TOO_MANY
+        self._metrics.call_refused(why)
         if now - account.told >= LINE_SECONDS:
             account.told = now
-            names = [name.decode(errors="replace") for name in shown.get("x509_subject_alternative_name", [])]
-            _log.warning("calls are refused", extra={"holder": ", ".join(names), "reason": Unwelcome.TOO_MANY.value})
+            holder = _holder(shown)
+            _log.warning("calls are refused", extra={"holder": holder, "reason": why.value})
         raise PrivityError(Catalogue.TOO_MANY_CALLS, limit=f"{quota.a_second:g}")
+
+
+def _holder(shown: Mapping[str, Iterable[bytes]]) -> str:
+    """Whose certificate it is."""
+    try:
+        return "/".join(identity_from_san(shown.get("x509_subject_alternative_name", [])))
+    except ValueError:
+        return "nobody"
 
 
 class Beside:
