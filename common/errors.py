@@ -159,6 +159,12 @@ class Catalogue(Enum):
         "{limit} runs of the operator {submitter} are unfinished, which is the most allowed",
         "Wait until one of them has ended, or discard one: privity run list, privity run stop RUN --discard.",
     )
+    TOO_MANY_CALLS = ErrorKind(
+        "too-many-calls",
+        "RESOURCE_EXHAUSTED",
+        "the curator takes {limit} such calls a second of one member, and this was one too many",
+        "Wait a few seconds and try again; call less often in a loop.",
+    )
     TOO_MANY_RUNS = ErrorKind(
         "too-many-runs",
         "RESOURCE_EXHAUSTED",

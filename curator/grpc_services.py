@@ -21,6 +21,7 @@ from privity.common.text.visible import cut
 from privity.common.wire.codec import CHUNK_BYTES, MalformedMessageError, chunks
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
+from privity.curator.call_quotas import Beside
 from privity.curator.incoming_replies import Arrivals
 from privity.curator.metrics import CuratorMetrics, Unwelcome
 from privity.curator.pending_steps import Desk
@@ -120,6 +121,7 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         self._silence = silence
         self._manifests = manifests
         self._metrics = metrics
+        self._beside = Beside()
 
     def _caller(self, context: grpc.aio.ServicerContext) -> str:
         return caller(context, "party", self._manifests.current(), self._metrics)
@@ -148,7 +150,7 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         message = await self._arrivals.collect(party, (chunk.data async for chunk in request_iterator))
         try:
             if message is not None:
-                self._desk.deliver(party, message)
+                await self._desk.read_and_deliver(party, message)
         except MalformedMessageError:
             self._metrics.call_refused(Unwelcome.MALFORMED)
             raise PrivityError(Catalogue.MALFORMED, sender=party) from None
@@ -169,7 +171,9 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
     async def Publish(  # noqa: N802
         self, request: pb.PublishRequest, context: grpc.aio.ServicerContext
     ) -> pb.Receipt:
-        self._runs.limits.take(self._caller(context), request.document)
+        party = self._caller(context)
+        limits = await self._beside.run(party, self._runs.limits.read, party, request.document)
+        self._runs.limits.keep(limits, request.document)
         return pb.Receipt()
 
 
@@ -189,6 +193,7 @@ class OperatorServicer(rpc.OperatorServicer):
         self._silence = silence
         self._manifests = manifests
         self._metrics = metrics
+        self._beside = Beside()
 
     def _caller(self, context: grpc.aio.ServicerContext) -> str:
         return caller(context, "operator", self._manifests.current(), self._metrics)
@@ -200,7 +205,8 @@ class OperatorServicer(rpc.OperatorServicer):
         self, request: pb.SubmitRequest, context: grpc.aio.ServicerContext
     ) -> pb.SubmitReply:
         operator = self._caller(context)
-        return pb.SubmitReply(run=self._runs.submit(request.token, request.request, request.name, operator))
+        asked = await self._beside.run(operator, self._runs.read, request.request)
+        return pb.SubmitReply(run=self._runs.take(request.token, asked, request.name, operator))
 
     async def Watch(  # noqa: N802
         self, request: pb.RunName, context: grpc.aio.ServicerContext

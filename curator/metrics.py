@@ -23,6 +23,7 @@ class Unwelcome(StrEnum):
     OTHER_CERTIFICATE = "other-certificate"  # the manifest lists another certificate for the member now
     MALFORMED = "malformed"  # a reply that is none of this protocol
     TOO_LARGE = "too-large"  # a reply larger than any that is awaited
+    TOO_MANY = "too-many"  # one of more calls than its certificate may make
     OVERTAKEN = "overtaken"  # a reply that was not complete when its party began another
 
 

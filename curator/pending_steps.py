@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
@@ -32,6 +32,8 @@ PENDING_AT_ONCE = 5
 """Steps of that kind which a party is given within that time: with more of them each lies longer."""
 CONNECTED_SECONDS = 60.0
 """A party that gave a sign of life within so long counts as connected; one that waits gives one every 20 s."""
+SMALL = 1 << 14
+"""Bytes of a reply that is read in less time than it takes to hand it to a thread and back, or little more."""
 SILENT_SECONDS = 10.0
 """A party that has a step to answer, or waits for its owner, is heard of more often than this."""
 
@@ -338,18 +340,33 @@ class Desk:
 
         Raises MalformedMessageError for bytes that are no reply; the step that they claim to answer fails.
         """
-        desk = self.alive(party)
+        with self._failing(party):
+            found = decode_reply(message)
+        self._take(party, len(message), *found)
+
+    async def read_and_deliver(self, party: str, message: bytes) -> None:
+        """The same. A large reply is read beside the event loop."""
+        with self._failing(party):
+            found = await asyncio.to_thread(decode_reply, message) if len(message) > SMALL else decode_reply(message)
+        self._take(party, len(message), *found)
+
+    @contextlib.contextmanager
+    def _failing(self, party: str) -> Iterator[None]:
+        """Fail the step that a malformed reply claims to answer."""
         try:
-            run, key, reply = decode_reply(message)
+            yield
         except MalformedMessageError as error:
-            waiting = desk.waiting.get((error.run, error.key))
+            waiting = self.alive(party).waiting.get((error.run, error.key))
             if waiting is not None and not waiting.reply.done():
                 waiting.reply.set_exception(PrivityError(Catalogue.MALFORMED, sender=party))
             raise
+
+    def _take(self, party: str, size: int, run: str, key: str, reply: Reply) -> None:
+        desk = self.alive(party)
         waiting = desk.waiting.get((run, key))
         if not isinstance(reply, Pending) or waiting is None or not waiting.said.text:
-            self._of(run).traffic(party, len(message))
-        self._metrics.moved(Direction.FROM_PARTIES, len(message))
+            self._of(run).traffic(party, size)
+        self._metrics.moved(Direction.FROM_PARTIES, size)
         if waiting is None or waiting.reply.done():
             return
         if isinstance(reply, Pending):

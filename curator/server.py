@@ -29,6 +29,7 @@ from privity.common.notices.channels import Channel, channel_problems, channels_
 from privity.common.release.report import TEMPLATES
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.curator.call_errors import NamedErrors
+from privity.curator.call_quotas import CallQuotas
 from privity.curator.grpc_services import OperatorServicer, PartyLinkServicer, caller
 from privity.curator.health_and_reflection import MemberHealth, add_health, add_reflection
 from privity.curator.leases import DAY
@@ -145,6 +146,7 @@ class CuratorServer:
         self, config: CuratorConfig, manifests: ManifestFile, schema: Schema, silence: float = SILENCE_SECONDS
     ) -> None:
         self.metrics = CuratorMetrics(CollectorRegistry())
+        self.quotas = CallQuotas(self.metrics)
         self.desk = Desk(config.patience, metrics=self.metrics)
         schemas = SchemaFile(config.schema, schema)
         lease, at_once = config.lease_days * DAY, config.runs_at_once
@@ -180,7 +182,7 @@ class CuratorServer:
         silence, manifests = self._silence, self._manifests
         # What goes beyond is hung up on, so that journals and files of the node's own can be opened at any time.
         at_once = ("grpc.max_allowed_incoming_connections", open_files() // 2)
-        checked = (NamedErrors(self.metrics), *interceptors)
+        checked = (NamedErrors(self.metrics, self.quotas), *interceptors)
         server = grpc.aio.server(interceptors=checked, options=[*BOUNDS, at_once, *serving_options(silence)])
         rpc.add_PartyLinkServicer_to_server(
             PartyLinkServicer(self.desk, self.runs, manifests, self.metrics, silence), server

@@ -90,7 +90,7 @@ def read_invite(path: Path, role: Role) -> Invite:
     if not path.exists():
         first = "privity consortium invite, if the path is right"
         raise PrivityError(Catalogue.OUT_OF_ORDER, missing=path, first=first)
-    document = read_json(path)
+    document = read_json(path, links=False)
     require(document, "invite", str(path))
     content = document["invite"]
     try:
@@ -163,7 +163,7 @@ def read_join(path: Path, organiser: Identity | None = None) -> Join:
     Raises:
         PrivityError: no such file, of another version, not a join, or keys that nothing shows its sender to hold.
     """
-    document = read_json(path)
+    document = read_json(path, links=False)
     require(document, "join", str(path))
     content, proofs = document["join"], document["proofs"]
     try:

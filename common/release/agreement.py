@@ -18,7 +18,6 @@ from typing import Any
 
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import shorten
 from privity.common.privacy.noise_distribution import NoiseLaw
 from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.privacy.privacy_loss import ZCDP
@@ -29,6 +28,7 @@ from privity.common.protocol.plausible_sums import PlausibleSums
 from privity.common.protocol.stated_charges import check_sizes, cost_of, noise_of
 from privity.common.release.marginals_file import read_tables
 from privity.common.release.release_contents import MARGINALS, MODEL, PRIVACY, RUN, SCHEMA, SCORES
+from privity.common.text.short_values import shorten
 
 IMPLAUSIBLE = Catalogue.IMPLAUSIBLE_SUM.value.code
 FIGURE, OTHER_RUN, OTHER_SCHEMA, OTHER_SCORES = "other-figures", "other-run", "other-schema", "other-scores"

@@ -32,6 +32,7 @@ from privity.common.release.release_contents import (
 )
 from privity.common.release.release_folder import FETCH_AGAIN, file_problems, page_of, read_release
 from privity.common.release.signature_verification import check_signatures, unchecked
+from privity.common.storage.safe_files import read_regular
 from privity.common.synthesis.models.load_model import load_model
 
 Taken = TypeVar("Taken")
@@ -129,7 +130,7 @@ class _Checking:
         release = read_release(self.folder)
         stated = release.privacy
         words = in_words(stated, len(stated["observers"]) > 1)
-        page = (self.folder / REPORT).read_bytes() == page_of(release, table).encode()
+        page = read_regular(self.folder / REPORT, links=False) == page_of(release, table).encode()
         ours = {f"The page {REPORT}": page, f"The sentences in {PRIVACY}": stated["in_words"] == words}
         return [
             f"{what}: as this version of Privity makes them of the other files."
@@ -193,7 +194,7 @@ class _Checking:
         return table
 
     def _read(self, name: str) -> None:
-        read = self._taken(lambda: [read_json(self.folder / name)])
+        read = self._taken(lambda: [read_json(self.folder / name, links=False)])
         if read is None:
             return
         (document,) = read

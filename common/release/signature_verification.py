@@ -14,7 +14,7 @@ from privity.common.consortium.manifest import CURATOR, Manifest, open_manifest,
 from privity.common.crypto.certificate_signatures import verify_by_certificate
 from privity.common.crypto.identity import verify
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from privity.common.formats import parse_json, read_bytes, read_json
+from privity.common.formats import parse_json, read_json
 from privity.common.privacy.statement import rounded_up
 from privity.common.release.attestations import (
     CURATOR_SIGNED_AS,
@@ -25,6 +25,7 @@ from privity.common.release.attestations import (
 )
 from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RUN
 from privity.common.storage.canonical_json import canonical_bytes, unb64
+from privity.common.storage.safe_files import read_regular
 
 HONEST = (
     "Nobody attests that the curator computed the table honestly from the sums, nor that rows, sums and ledgers are"
@@ -163,10 +164,10 @@ def check_signatures(folder: Path, root: Path, allow_missing: Collection[str] | 
         if document is None:
             return found
     manifests = _manifests(document, organiser, path, found)
-    run = read_bytes(folder / RUN)
+    run = read_regular(folder / RUN, links=False)
     signers = Signers(
         Published.of(run, parse_json(run, str(folder / RUN))),
-        read_json(folder / PRIVACY),
+        read_json(folder / PRIVACY, links=False),
         manifests,
     )
     found.parties = [entry["name"] for entry in signers.privacy["parties"]]
@@ -179,7 +180,7 @@ def check_signatures(folder: Path, root: Path, allow_missing: Collection[str] | 
 
 def unsigned(folder: Path) -> str:
     """Why there are no signatures beside a release, as far as it shows."""
-    privacy = read_json(folder / PRIVACY)
+    privacy = read_json(folder / PRIVACY, links=False)
     if privacy["simulation"]:
         return "it is not signed: a simulation's keys all lay on one machine."
     if privacy["K"] == 1:

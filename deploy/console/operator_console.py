@@ -14,7 +14,6 @@ import flask
 
 from privity.common.crypto.certificates import name_in
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import shorten
 from privity.common.privacy.budget import readable
 from privity.common.protocol.run_spec import check_run_name
 from privity.common.protocol.secure_sum_method import Method
@@ -23,6 +22,7 @@ from privity.common.release.release_folder import is_release
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
 from privity.common.text.awaited_words import answer_to
+from privity.common.text.short_values import shorten
 from privity.deploy.console.audit_log import AuditLog
 from privity.deploy.console.local_site import LocalSite, changed
 from privity.deploy.console.release_files import RELEASES, files_of, release_file

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeVar
 import grpc
 
 from privity.common.errors import Catalogue, PrivityError, from_elsewhere
-from privity.common.formats import read_bytes, read_json, shorten
+from privity.common.formats import read_json
 from privity.common.node.connection_silence import SILENCE_SECONDS, StalledError, dialling_options
 from privity.common.node.proxy import Proxy, channel_options
 from privity.common.node.tls_check import Finding, Stage, check_connection
@@ -22,7 +22,8 @@ from privity.common.release.release_contents import ATTESTATIONS, LARGEST_FILES,
 from privity.common.release.release_folder import without_times
 from privity.common.release.release_verification import check_release
 from privity.common.release.signature_verification import check_signatures, unchecked
-from privity.common.storage.safe_files import appearing
+from privity.common.storage.safe_files import appearing, read_regular
+from privity.common.text.short_values import shorten
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.party.config import PartyConfig
@@ -151,7 +152,7 @@ class CuratorLink:
             check_release(scratch)
             if (found := read_json(scratch / RUN)["run"]) != run:
                 raise self._strange(run, f"the release of another run, {shorten(found)}")
-            digest = release_digest(read_bytes(scratch / RUN))
+            digest = release_digest(read_regular(scratch / RUN, links=False))
             if attested and digest != attested:
                 raise self._strange(run, f"the release {digest}, and this member signed {attested}")
             if signatures:

@@ -24,9 +24,11 @@ from typing import IO, Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import read_json, require, shorten
+from privity.common.formats import read_json, require
 from privity.common.node.hosts import is_here
 from privity.common.release.release_contents import LARGEST_FILES, RUN
+from privity.common.storage.safe_files import regular
+from privity.common.text.short_values import shorten
 
 ZIP = ".zip"
 LARGEST_ZIP = sum(LARGEST_FILES.values())
@@ -101,10 +103,8 @@ def fetch_release(source: str, folder: Path) -> None:
 
 def _unpack(file: Path, source: str, folder: Path) -> None:
     """The files of a ZIP file, which may all be in one folder of it."""
-    if not file.exists():
-        raise PrivityError(Catalogue.FILE_MISSING, file=source)
     try:
-        with zipfile.ZipFile(file) as packed:
+        with regular(file) as opened, zipfile.ZipFile(opened) as packed:
             for name, member in _members(packed, source).items():
                 with packed.open(member) as content:
                     _write(content, folder / name, LARGEST_FILES[name], source)
