@@ -17,7 +17,7 @@ import warnings
 
 from tests.hostile.parsers import inputs, parsers, read
 
-NEXT_TO_NOTHING = 0.02
+NEXT_TO_NOTHING = 0.1
 """Seconds that are too few to compare."""
 STEEPEST = 1.5
 
