@@ -196,14 +196,9 @@ def _entry(privacy: Mapping[str, Any], party: str) -> dict[str, Any]:
 
 def _elsewhere(privacy: Mapping[str, Any], party: str, parties_per_person: int) -> Fraction:
     """What the run costs a person at the other parties where it costs most, by what they attest themselves."""
-    try:
-        others = [
-            Fraction(one["epsilon_per_row"]) * one["rows_per_person"]
-            for one in privacy["parties"]
-            if one["name"] != party
-        ]
-    except ArithmeticError:
-        return Fraction(0)  # a figure that is no number fits nothing else either
+    others = [
+        Fraction(one["epsilon_per_row"]) * one["rows_per_person"] for one in privacy["parties"] if one["name"] != party
+    ]
     return sum(sorted(others, reverse=True)[: parties_per_person - 1], Fraction(0))
 
 

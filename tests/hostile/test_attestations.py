@@ -101,7 +101,7 @@ DECLARED = {"attributes": ["x0"], "declared_by": "organiser"}
         (understated("epsilon_per_person", "99999999999999999/100000000000000000"), "/100000000000000000, and its"),
         (understated("delta_per_row", "1/1000"), "states delta_per_row 0.001, and its ledger was charged 0"),
         (of_own_entry(rho_per_row="1"), "states rho_per_row 1, and its ledger was charged 0"),
-        (of_own_entry(epsilon_per_row="1/0"), "states epsilon_per_row 1/0"),
+        (of_own_entry(epsilon_per_row="1/0"), "run.json or privacy.json does not fit its format"),
         (of_own_entry(rows=21), "does not name exactly the parties of the plan"),
         (lambda _, privacy: privacy["parties"].pop(), "does not name exactly the parties of the plan"),
         (lambda _, privacy: privacy["parties"].reverse(), "does not name exactly the parties of the plan"),

@@ -321,7 +321,6 @@ def party_with(**changed):
         (party_with(epsilon_per_row="9", epsilon_per_row_by_phase={"all": "9"}), "parties: "),
         (party_with(epsilon_per_row_by_phase={"all": "4"}), "parties[0].epsilon_per_row_by_phase.all"),
         (party_with(delta_per_row="1/9"), "parties[0].delta_per_row"),
-        (party_with(epsilon_per_row="1/0"), "no number"),
         (lambda privacy: {**privacy, "t": 1}, "t: "),
         (lambda privacy: {**privacy, "K": 2}, "K: "),
         (lambda privacy: {**privacy, "observers": lowered(privacy["observers"])}, "observers[0]"),
