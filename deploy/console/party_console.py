@@ -184,7 +184,7 @@ class _Decisions:
             means = run_notice.yardstick(filed.spec, policy, elsewhere)
         progress = files.approvals.progress(run)
         charged = Fraction(0) if policy is None else files.ledger(policy).spent(run)
-        answer = self._site.page(
+        return self._site.page(
             "run.html.j2",
             place="runs",
             filed=filed,
@@ -204,22 +204,16 @@ class _Decisions:
             completed=filed.closed and filed.end[0] == COMPLETED,
             readable=readable,
         )
-        files.approvals.note_shown(filed)
-        return answer
 
     def approve(self, run: str) -> flask.Response:
-        filed = self._files.approvals.of(run)
-        if flask.request.form.get("spec") != filed.spec.digest:
-            raise PrivityError(
-                Catalogue.BAD_OPTION, option="run", reason=f"{run} changed since it was shown; nothing was approved",
-                hint="Read what it asks for now.",
-            )  # fmt: skip
+        read = flask.request.form.get("spec", "")
         if "sure" not in flask.request.form:
+            filed = self._files.approvals.as_read(run, read)
             policy, _ = self._policy()
             most = None if policy is None else run_notice.most_of_a_person(filed.spec, policy, self._elsewhere())
             return self._site.page("run_approve.html.j2", place="runs", filed=filed, most=most, readable=readable)
-        with self._site.log.change("approved a run", run=run, epsilon=readable(filed.spec.epsilon)):
-            self._files.approvals.approve(filed)
+        with self._site.log.change("approved a run", run=run, digest=read):
+            self._files.approvals.approve(run, read)
         return changed("run", "approved", run=run)
 
     def reject(self, run: str) -> flask.Response:

@@ -61,9 +61,9 @@ def test_what_waits_is_on_the_first_page_with_what_it_costs(
 
 def test_a_run_is_read_and_approved(owner: Visitor, asked: Callable[..., RunSpec], approvals: Approvals) -> None:
     spec = asked("spring")
-    # Nobody approves what was not shown.
+    # Nobody approves without the digest of what a page showed.
     sure = {"spec": spec.digest, "sure": "yes"}
-    assert owner.post("/runs/spring/approve", sure).status == 400
+    assert owner.post("/runs/spring/approve", {"sure": "yes"}).status == 400
     page = owner.get("/runs/spring").text
     for words in (
         "This run would take 0.2 of the 1 that are left of 1.",
@@ -82,7 +82,7 @@ def test_a_run_is_read_and_approved(owner: Visitor, asked: Callable[..., RunSpec
         assert words in page
     assert not approvals.of("spring").approved
     # Another spec than the one on the page, as from a page that was left open.
-    assert "changed since it was shown" in owner.post("/runs/spring/approve", {"spec": "0" * 64}).text
+    assert "is not what you read any more" in owner.post("/runs/spring/approve", {"spec": "0" * 64}).text
     asked_once_more = owner.post("/runs/spring/approve", {"spec": spec.digest}).text
     assert "Approve spring? Nothing has left yet. Up to 0.2 of epsilon will be spent." in asked_once_more
     assert not approvals.of("spring").approved
