@@ -81,7 +81,7 @@ class LocalServer(TcpWSGIServer):
                 if self.content_length > 0 or self.chunked:
                     if self.chunked:
                         raise ParsingError("Say how long the body is.")
-                    if why := refuses(self.headers.get("HOST", ""), self.path):
+                    if why := refuses(self.headers.get("HOST", ""), self.path):  # type: ignore[attr-defined]
                         raise ParsingError(why)
 
         self.parser = Parser
@@ -102,8 +102,9 @@ class LocalServer(TcpWSGIServer):
         if not is_of_this_user(client, connection.getsockname()):
             connection.close()
             return None
-        while len(self.active_channels) >= MOST_CONNECTIONS:
+        held: dict[int, HTTPChannel] = self.active_channels  # type: ignore[assignment]
+        while len(held) >= MOST_CONNECTIONS:
             # One whose request is at work comes last.
-            channels = self.active_channels.values()
+            channels = held.values()
             min(channels, key=lambda one: (bool(one.requests), one.last_activity)).handle_close()
         return accepted
