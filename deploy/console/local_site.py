@@ -197,7 +197,9 @@ class LocalSite:
         return None
 
     def _enter(self) -> flask.Response:
-        """Open the one session."""
+        """Open the one session; whoever asks for the headers alone opens nothing."""
+        if flask.request.method == "HEAD":
+            return self._nothing(405, "Open the link in a browser.")
         with self._lock:
             link, given = self._link, flask.request.args.get("link", "")
             late = time.monotonic() - self._began > LINK_SECONDS

@@ -79,6 +79,7 @@ def is_gone(visitor: Visitor) -> None:
 def test_the_link_opens_one_session_and_no_second_one(shop: Shop, link: str) -> None:
     visitor, late = Visitor(link), Visitor(link)
     assert visitor.get("/").status == 403
+    assert visitor.ask("HEAD", link.partition(visitor.address)[2]).status == 405
     entered = visitor.enter()
     cookie = entered.headers["set-cookie"]
     assert entered.status == 200
