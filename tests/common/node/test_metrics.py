@@ -232,6 +232,7 @@ def test_whatever_is_asked_nothing_is_written_to_standard_error_and_the_page_sta
     assert said.getvalue() == ""
 
 
+@pytest.mark.process
 def test_a_name_that_a_page_on_the_web_could_have_is_shown_nothing() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
