@@ -17,7 +17,7 @@ from privity.common.privacy.ledger import Ledger
 from privity.common.storage.journal import Journal
 from privity.common.text import text_table
 from privity.common.text.command_hints import option
-from privity.common.text.terminal import say, say_json
+from privity.common.text.terminal import agreed, say, say_json
 from privity.deploy.console.run_standing import under_way
 from privity.party import run_notice
 from privity.party.approvals import Approvals, Filed
@@ -101,20 +101,16 @@ def approve(
 
 
 def _read_and_agreed(filed: Filed, settings: PartyConfig, here: str) -> None:
-    """Show a run, and go on only if its owner then says yes.
+    """Show a run, and go on only if its owner then approves it.
 
     Raises:
-        PrivityError: bad-option: it was not read to its end, or there was no yes.
+        PrivityError: bad-option: it was not read to its end, or was not approved.
     """
     run = filed.spec.run
     _say_whole(_headline(filed, settings), *run_notice.in_words(_notice(filed, settings)))
-    try:
-        agreed = typer.confirm(f"Approve {run}?")
-    except typer.Abort:
-        agreed = False
-    if not agreed:
+    if not agreed(f"Approve {run}?"):
         raise PrivityError(
-            Catalogue.BAD_OPTION, option="run", reason=f"nobody said yes to {run}; nothing was approved",
+            Catalogue.BAD_OPTION, option="run", reason=f"nobody approved {run} when asked",
             hint=f"Answer y; or, where nobody can be asked, approve what you have read:"
             f" privity party approve {run}{here} --digest DIGEST, with the digest that privity party show prints.",
         )  # fmt: skip

@@ -70,7 +70,7 @@ def test_an_owner_reads_and_then_approves_exactly_that(place: Path) -> None:
     for said in ("", "n\n", "\n"):
         refused = run(place, f"party approve autumn {CONFIG}", input=said)
         assert refused.returncode == Exit.INPUT
-        assert "nobody said yes to autumn; nothing was approved" in refused.stderr
+        assert "nobody approved autumn when asked" in refused.stderr
         assert f"privity party approve autumn {CONFIG} --digest DIGEST" in refused.stderr
         assert not approvals.of("autumn").approved
     shown = run(place, f"party show autumn {CONFIG}").stdout
