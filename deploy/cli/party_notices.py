@@ -10,7 +10,7 @@ import typer
 from privity.common.release.signature_verification import in_short
 from privity.common.text.terminal import say
 from privity.deploy.cli import notices as shown
-from privity.deploy.operator.curator_link import PartyClient
+from privity.deploy.operator.curator_link import party_client
 from privity.deploy.options import refuse_existing
 from privity.party.config import JOURNAL_FILE, load_config
 
@@ -33,6 +33,6 @@ def fetch(
     folder = out or Path(run)
     refuse_existing(folder)
     c = load_config(config)
-    client = PartyClient(c.curator, c.authority, c.certificate, c.key, c.proxy, curator_name=c.curator_name)
+    client = party_client(c)
     client.fetch(run, folder)
     say(f"The release of {run} is in {folder}.", in_short(folder))

@@ -37,7 +37,7 @@ from privity.deploy.console.release_files import RELEASES, files_of, release_fil
 from privity.deploy.console.run_list import RunLine, run_list
 from privity.deploy.console.run_standing import COMPLETED, standing, under_way
 from privity.deploy.consortium.doctor_checks import Check, Verdict, examine_party
-from privity.deploy.operator.curator_link import PartyClient
+from privity.deploy.operator.curator_link import party_client
 from privity.party import joining, run_notice
 from privity.party.approvals import Approvals, Filed
 from privity.party.config import JOURNAL_FILE, PartyConfig, load_config
@@ -280,7 +280,7 @@ class _Node:
     def fetch(self, run: str) -> flask.Response:
         files, c = self._files, self._files.config
         files.approvals.of(run)  # no run's name is a path
-        client = PartyClient(c.curator, c.authority, c.certificate, c.key, c.proxy, curator_name=c.curator_name)
+        client = party_client(c)
         if not is_release(files.releases / run):
             with self._site.log.change("fetched a release", run=run):
                 client.fetch(run, files.releases / run)

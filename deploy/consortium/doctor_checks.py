@@ -96,7 +96,7 @@ def examine_party(file: Path) -> Iterator[Check]:
     yield good("settings", f"{file}: party {config.name}")
     yield _tried("policy", lambda: _policy(config))
     yield _tried(AT_WORK, lambda: _policy_at_work(config))
-    public = (config.manifest, config.organiser_key, config.authority, config.certificate, config.schema)
+    public = (config.manifest, config.organiser_key, config.certificate, config.schema)
     yield from _files(config.key, _private_of_party(file, config), public)
     yield _tried("manifest", lambda: _party_in_manifest(config))
     yield _tried("certificate", lambda: _lasting("certificate", config.certificate.read_bytes()))
@@ -145,7 +145,7 @@ def examine_operator(file: Path) -> Iterator[Check]:
     """Every check of the operator's folder."""
     link = link_of(file)
     yield good("settings", f"{file}: dials {link.address}")
-    yield from _files(link.key, [file], (link.authority, link.certificate))
+    yield from _files(link.key, [file], (link.manifests.organiser_key, link.certificate))
     yield _tried("certificate", lambda: _lasting("certificate", link.certificate.read_bytes()))
     renewed = Next(link.key, link.certificate)
     in_time = replace(link, certificate=renewed.next_certificate, key=renewed.next_key)
@@ -410,7 +410,8 @@ def _proxies(address: str, proxy: Proxy | None) -> Check:
 
 
 def _party_link(c: party_config.PartyConfig) -> Finding:
-    return check_connection(c.curator, c.curator_name, c.authority, c.certificate, c.key, c.proxy)
+    manifest = _known_manifest(c)
+    return check_connection(c.curator, c.curator_name, manifest, c.certificate, c.key, c.proxy)
 
 
 def _connection(found: Finding, address: str) -> Check:

@@ -111,7 +111,6 @@ class NetworkConsortium:
         self.folder = folder
         self.consortium = consortium
         self._interceptors = interceptors
-        (folder / "authority.pem").write_bytes(consortium.tls.authority.cert_pem)
         (folder / "organiser.pub").write_text(b64(consortium.tls.organiser.public().signing), encoding="ascii")
         self.seal(consortium.manifest)
         _, key = consortium.tls.files(folder, "curator", CURATOR)
@@ -171,7 +170,6 @@ class NetworkConsortium:
             keys=unused,
             certificate=certificate,
             key=key,
-            authority=self.folder / "authority.pem",
             state=unused,
             metrics=self._party_metrics.get(name),
         )
