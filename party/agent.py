@@ -173,17 +173,17 @@ class Agent:
             try:
                 await self._ask_anyone(self._config.certificate, self._config.key)
             except StalledError:
-                await self._failed_once("no answer")
+                await self._failed_once(grpc.StatusCode.UNAVAILABLE)
             except grpc.aio.AioRpcError as error:
                 if error.code() in FATAL:
                     raise self._failed(error) from None
-                await self._failed_once(error.code().name)
+                await self._failed_once(error.code())
         return listed
 
-    async def _failed_once(self, status: str) -> None:
+    async def _failed_once(self, code: grpc.StatusCode) -> None:
         """Explain the first failure of several, and wait a while."""
         if self._failures == 0:
-            await self._explain(status)
+            await self._explain(code)
         await self._wait_after_failure()
 
     async def _wait_after_failure(self) -> None:
@@ -294,7 +294,7 @@ class Agent:
                 self._node.metrics.disconnected()
                 if error.code() in FATAL:
                     raise self._failed(error) from None
-                await self._failed_once(error.code().name)
+                await self._failed_once(error.code())
         _log.info("the manifest lists another certificate for the curator: connecting again")
 
     async def _publish(self, link: rpc.PartyLinkStub) -> None:
@@ -322,7 +322,7 @@ class Agent:
         await asyncio.to_thread(engine.let_go, lease)
         self._node.forget_keys(engine)
 
-    async def _explain(self, status: str) -> None:
+    async def _explain(self, code: grpc.StatusCode) -> None:
         """Say why there is no connection; an identity that is not accepted will not be at another try either.
 
         Raises:
@@ -343,7 +343,7 @@ class Agent:
         if found.of_identity:
             reason, hint = found.reason, found.remedy
             raise NotAcceptedError(Catalogue.CONNECTION_FAILED, address=c.curator, reason=reason, hint=hint)
-        _log.warning("no connection to the curator", extra={"status": status, "reason": found.stage.value})
+        _log.warning("no connection to the curator", extra={"status": code.name, "reason": found.stage.value})
 
     def _look(self, certificate: Path, key: Path) -> Callable[[], Finding]:
         c = self._config

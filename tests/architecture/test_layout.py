@@ -82,6 +82,7 @@ def test_only_the_edges_know_grpc_and_generated_types() -> None:
         "curator/health_and_reflection.py",
         "curator/grpc_services.py",
         "curator/server.py",
+        "common/node/curator_trust.py",
         "curator/call_errors.py",
         "deploy/operator/curator_link.py",
         "deploy/operator/operator_client.py",
