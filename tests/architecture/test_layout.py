@@ -84,6 +84,7 @@ def test_only_the_edges_know_grpc_and_generated_types() -> None:
         "curator/server.py",
         "common/node/curator_trust.py",
         "curator/call_errors.py",
+        "curator/connections.py",
         "deploy/operator/curator_link.py",
         "deploy/operator/operator_client.py",
         "deploy/operator/live_progress.py",

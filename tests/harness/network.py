@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -153,6 +154,8 @@ class NetworkConsortium:
     def start_agent(self, name: str, pair: Pair | None = None, **changes: Any) -> asyncio.Task[None]:
         """Dial in as this party; with another pair than the one that the manifest lists, if it is given.
 
+        It has served before, so that it holds a manifest.
+
         Args:
             changes: of the node's settings.
         """
@@ -174,6 +177,8 @@ class NetworkConsortium:
             metrics=self._party_metrics.get(name),
         )
         config = replace(config, **changes)
+        if not config.manifest.exists():
+            shutil.copy(self.folder / "manifest.json", config.manifest)
         node = TestNode(config, self.consortium.parties[name].engine)
         task = asyncio.create_task(Agent(node, self._silence).serve())
         self._agents[name] = task

@@ -31,6 +31,7 @@ def operator_of(network: NetworkConsortium, address: str = "") -> Path:
     folder.mkdir()
     network.consortium.tls.files(folder, "operator", OPERATOR)
     (folder / "organiser.pub").write_bytes((network.folder / "organiser.pub").read_bytes())
+    (folder / "manifest.json").write_bytes((network.folder / "manifest.json").read_bytes())
     (folder / "schema.json").write_text(json.dumps(network.consortium.schema.table_schema()))
     address = address or f"{HOST}:{network.port}"
     (folder / "operator.toml").write_text(
