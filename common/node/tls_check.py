@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 
 from privity.common.consortium.manifest import Manifest
 from privity.common.node.curator_trust import curator_certificate, hosts_of
-from privity.common.node.proxy import Proxy, ProxyRefusedError, dial
+from privity.common.node.proxy import Proxy, ProxyRefusedError, dial, proxy_of_environment
 
 SECONDS = 5.0
 CREDENTIALS_NEEDED = 407
@@ -72,7 +72,7 @@ def check_connection(
         address: ``host:port``.
         name: the host name that its certificate must show, if it is not the one dialled.
         manifest: whose curator it must be; None if the member has none yet, so that any curator will do.
-        proxy: to go through; none of the environment's counts here.
+        proxy: to go through; without one the environment's counts, as for gRPC.
     """
     trusted = certificate_shown(address, proxy) if manifest is None else curator_certificate(manifest)
     if isinstance(trusted, Finding):
@@ -129,6 +129,7 @@ def _reached(address: str, proxy: Proxy | None) -> socket.socket | Finding:
     """A connection, or how far it came."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
+    proxy = proxy or proxy_of_environment(host)
     if not port.isdecimal():
         return Finding(Stage.NAME, f"{address} names no port", "Write the address as HOST:PORT.")
     asked = (host, int(port)) if proxy is None else (proxy.host, proxy.port)

@@ -30,7 +30,7 @@ from privity.common.data.schema import Schema, load_schema
 from privity.common.data.spreadsheet_formulas import REMEDY, WHY, in_words
 from privity.common.errors import PrivityError
 from privity.common.node.process import is_at_work
-from privity.common.node.proxy import Proxy
+from privity.common.node.proxy import ENVIRONMENT, Proxy
 from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
 from privity.common.notices.channels import Channel, Mail
 from privity.common.notices.outbox import WAITS, Outbox
@@ -48,8 +48,6 @@ FREE_BYTES = 1 << 30
 """Disk that a node should have left: ledger and journal must be written, or nothing goes on."""
 
 AT_WORK = "policy at work"
-
-PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 
 
 class Verdict(Enum):
@@ -403,7 +401,7 @@ def _proxies(address: str, proxy: Proxy | None) -> Check:
         if through.stage is Stage.THROUGH:
             return good("proxy", through.reason)
         return bad("proxy", f"{through.stage.value}: {through.reason}", through.remedy)
-    found = [name for known in PROXIES for name in (known, known.upper()) if os.environ.get(name)]
+    found = [name for known in ENVIRONMENT for name in (known, known.upper()) if os.environ.get(name)]
     if found:
         return Check("proxy", Verdict.WARNING, f"{', '.join(found)}: connections go through it", "")
     return good("proxy", "none is set")

@@ -154,7 +154,7 @@ class NetworkConsortium:
     def start_agent(self, name: str, pair: Pair | None = None, **changes: Any) -> asyncio.Task[None]:
         """Dial in as this party; with another pair than the one that the manifest lists, if it is given.
 
-        It has served before, so that it holds a manifest.
+        It has served before, so that it holds a manifest, unless another place of it is among the changes.
 
         Args:
             changes: of the node's settings.
@@ -177,7 +177,7 @@ class NetworkConsortium:
             metrics=self._party_metrics.get(name),
         )
         config = replace(config, **changes)
-        if not config.manifest.exists():
+        if "manifest" not in changes and not config.manifest.exists():
             shutil.copy(self.folder / "manifest.json", config.manifest)
         node = TestNode(config, self.consortium.parties[name].engine)
         task = asyncio.create_task(Agent(node, self._silence).serve())

@@ -15,6 +15,7 @@ from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.node.proxy import parse_proxy
 from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
+from privity.common.protocol.steps import Close
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.party.config import load_config
 from privity.party.joining import settings_text
@@ -78,6 +79,26 @@ def test_an_operator_goes_through(tmp_path: Path) -> None:
             assert caught.value.code == "curator-refused", "it is the curator who says no"
             # For the first manifest, whose certificate is looked at before, and for the call itself.
             assert proxy.asked == [f"{HOST}:{network.port}"] * 3
+
+    asyncio.run(scenario())
+
+
+def test_a_proxy_of_the_environment_is_the_way_to_the_first_manifest_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of the curator resolves at the proxy only."""
+    monkeypatch.delenv("no_grpc_proxy", raising=False)
+
+    async def scenario() -> None:
+        consortium = make_consortium(2)
+        proxied = ConnectProxy(CREDENTIALS, names={HIDDEN: "127.0.0.1"})
+        async with proxied as proxy, NetworkConsortium(tmp_path, consortium, dialling=False) as network:
+            monkeypatch.setenv("https_proxy", url(proxy.port, "north:p%40ss%3Aw%25rd@"))
+            first, address = tmp_path / "first.json", f"{HIDDEN}:{network.port}"
+            network.start_agent("party-1", manifest=first, curator=address, curator_name=HOST)
+            await asyncio.wait_for(network.server.desk.ask("party-1", Close("no-run", "FAILED"), "close"), 15)
+            assert set(proxy.asked) == {address}
+            assert first.exists()
 
     asyncio.run(scenario())
 
