@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 from dataclasses import replace
 from pathlib import Path
 
@@ -196,5 +197,22 @@ def test_a_manifest_of_whoever_answers_counts_by_the_organisers_signature_alone(
             hold(network, newest)
             assert not await asyncio.to_thread(client._take_manifest), "an older one"
             assert client.manifests.current() == newest
+
+    asyncio.run(scenario())
+
+
+def test_a_first_manifest_is_waited_for_while_the_curator_starts(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        network = NetworkConsortium(tmp_path, make_consortium(2), dialling=False)
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            network.port = free.getsockname()[1]
+        network.server._config = replace(network.server._config, listen=f"127.0.0.1:{network.port}")
+        submitted = asyncio.create_task(asyncio.to_thread(operator(network).submit, {}, "token"))
+        await asyncio.sleep(0.3)
+        assert not submitted.done()
+        async with network:
+            with pytest.raises(PrivityError) as refused:
+                await asyncio.wait_for(submitted, 20)
+        assert refused.value.code == "curator-refused"
 
     asyncio.run(scenario())
