@@ -83,15 +83,20 @@ class CuratorLink:
         Raises:
             PrivityError: nobody answers, or what comes is not the organiser's.
         """
-        shown = certificate_shown(self.address, self.proxy)
-        if isinstance(shown, Finding):
-            raise self._unreached(shown)
-        with self._dialled(shown, any_host_of(shown)) as channel:
-            try:
-                document = self._stub(channel).GetManifest(pb.ManifestRequest(), timeout=self.silence).document
-            except grpc.RpcError as error:
-                raise self._failed(error) from None
-        return self.manifests.offer(document, f"the manifest of {self.address}")
+        for tries in range(1, MOST_CALLS + 1):
+            shown = certificate_shown(self.address, self.proxy)
+            if isinstance(shown, Finding):
+                raise self._unreached(shown)
+            with self._dialled(shown, any_host_of(shown)) as channel:
+                try:
+                    document = self._stub(channel).GetManifest(pb.ManifestRequest(), timeout=self.silence).document
+                    return self.manifests.offer(document, f"the manifest of {self.address}")
+                except grpc.RpcError as error:
+                    # Another one may have answered since the certificate was looked at.
+                    lost = isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE
+                    if tries == MOST_CALLS or not lost or self.check().of_identity:
+                        raise self._failed(error) from None
+        raise AssertionError
 
     def _lost_for_now(self, error: grpc.RpcError) -> Finding | None:
         """How far a connection comes, if this error is that there was none; a renewed curator is known from then on."""
