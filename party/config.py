@@ -88,7 +88,6 @@ class PartyConfig:
     keys: Path
     certificate: Path
     key: Path
-    authority: Path
     state: Path
     ledger: Path | None = None
     lease: float = LEASE_DAYS * DAY
@@ -121,7 +120,6 @@ def load_config(path: Path) -> PartyConfig:
         keys=base / document["keys"],
         certificate=base / document["certificate"],
         key=base / document["key"],
-        authority=base / document["authority"],
         state=base / document["state"],
         ledger=base / document["ledger"] if "ledger" in document else None,
         lease=float(document.get("lease_days", LEASE_DAYS)) * DAY,

@@ -26,6 +26,7 @@ class ManifestFile:
 
     def __init__(self, path: Path, organiser_key: Path) -> None:
         self.path = path
+        self.organiser_key = organiser_key
         self._organiser: Ed25519PublicKey = read_organiser_key(organiser_key)
         self._lock = threading.Lock()
         self._stamp: tuple[int, ...] = ()

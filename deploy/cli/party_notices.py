@@ -10,7 +10,7 @@ import typer
 from privity.common.text.terminal import say
 from privity.deploy.cli import notices as shown
 from privity.deploy.cli.party_approvals import approvals_of
-from privity.deploy.operator.curator_link import PartyClient
+from privity.deploy.operator.curator_link import party_client
 from privity.deploy.options import refuse_existing
 from privity.party.config import JOURNAL_FILE, load_config
 
@@ -34,5 +34,5 @@ def fetch(
     refuse_existing(folder)
     settings = load_config(config)
     filed = approvals_of(settings).of(run)
-    signed = PartyClient.of(settings).fetch(run, folder, attested=filed.attested)
+    signed = party_client(settings).fetch(run, folder, attested=filed.attested)
     say(f"The release of {run} is in {folder}.", signed)

@@ -38,7 +38,7 @@ from privity.deploy.console.run_explanations import Explanations, NotYet
 from privity.deploy.console.run_list import RunLine, run_list
 from privity.deploy.console.run_standing import COMPLETED, standing, under_way
 from privity.deploy.consortium.doctor_checks import Check, Verdict, examine_party
-from privity.deploy.operator.curator_link import PartyClient
+from privity.deploy.operator.curator_link import party_client
 from privity.party import joining, run_notice
 from privity.party.approvals import Approvals, Filed
 from privity.party.config import JOURNAL_FILE, PartyConfig, load_config
@@ -286,7 +286,7 @@ class _Node:
         filed = files.approvals.of(run)  # no run's name is a path
         if not is_release(files.releases / run):
             with self._site.log.change("fetched a release", run=run):
-                PartyClient.of(files.config).fetch(run, files.releases / run, attested=filed.attested)
+                party_client(files.config).fetch(run, files.releases / run, attested=filed.attested)
         return changed("releases", "fetched")
 
     def release_file(self, run: str, name: str) -> flask.Response:

@@ -14,8 +14,9 @@ from pathlib import Path
 import pandas as pd
 
 from privity.common.consortium.manifest import CURATOR, Manifest, sign_manifest
-from privity.common.consortium.member_folder import ORGANISER_KEY, SCHEMA
-from privity.common.crypto.certificates import Authority, issue, make_authority, self_signed
+from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.consortium.member_folder import SCHEMA
+from privity.common.crypto.certificates import issue, make_authority, self_signed
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.paillier import SMALLEST_BITS
 from privity.common.crypto.residues import Exponents
@@ -52,10 +53,10 @@ class Consortium:
         return self.folder / "operator"
 
     @property
-    def operator_files(self) -> tuple[Path, Path, Path, Path]:
-        """Authority, certificate and key with which the operator dials, and the organiser's public key."""
-        own = self.operator
-        return own / "authority.pem", own / "tls.pem", own / "tls.key", own / ORGANISER_KEY
+    def operator_files(self) -> tuple[ManifestFile, Path, Path]:
+        """Manifest, certificate and key with which the operator dials."""
+        manifests = ManifestFile(self.operator / "manifest.json", self.operator / "organiser.pub")
+        return manifests, self.operator / "tls.pem", self.operator / "tls.key"
 
     def party(self, name: str) -> Path:
         return self.folder / "parties" / name
@@ -107,7 +108,7 @@ def provision(
     def common_files(place: Path) -> None:
         place.mkdir(mode=0o700, parents=True)
         (place / "manifest.json").write_text(signed, encoding="utf-8")
-        (place / ORGANISER_KEY).write_text(organiser_key, encoding="ascii")
+        (place / "organiser.pub").write_text(organiser_key, encoding="ascii")
         (place / SCHEMA).write_text(described, encoding="utf-8")
 
     common_files(consortium.curator)
@@ -115,14 +116,13 @@ def provision(
     (consortium.curator / "curator.toml").write_text(
         curator_joining.settings_text("127.0.0.1:0", patience), encoding="utf-8"
     )
-    consortium.operator.mkdir(mode=0o700)
-    (consortium.operator / ORGANISER_KEY).write_text(organiser_key, encoding="ascii")
-    _write_caller(consortium.operator, authority, callers["operator/operator"])
+    common_files(consortium.operator)
+    _write_caller(consortium.operator, callers["operator/operator"])
     for name, frame in frames.items():
         place = consortium.party(name)
         common_files(place)
         identities[name].save(place / "keys")
-        _write_caller(place, authority, callers[f"party/{name}"])
+        _write_caller(place, callers[f"party/{name}"])
         write_csv(frame, place / "data.csv", quote_all=True)
         policy = _POLICY_TOML.format(
             epsilon=limits.epsilon,
@@ -147,9 +147,8 @@ def point_to(consortium: Consortium, port: int, data: Mapping[str, str] | None =
         write_private(consortium.party(name) / "party.toml", text.encode())
 
 
-def _write_caller(place: Path, authority: Authority, pair: tuple[bytes, bytes]) -> None:
+def _write_caller(place: Path, pair: tuple[bytes, bytes]) -> None:
     """What one who dials the curator needs for TLS."""
-    (place / "authority.pem").write_bytes(authority.cert_pem)
     (place / "tls.pem").write_bytes(pair[0])
     write_private(place / "tls.key", pair[1])
 

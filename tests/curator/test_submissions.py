@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.crypto.certificates import self_signed
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.wire.v1 import privity_pb2 as pb
@@ -53,9 +54,8 @@ def two_operators(folder: Path | None = None) -> TestConsortium:
 
 def client_of(network: NetworkConsortium, operator: str) -> OperatorClient:
     files = network.consortium.tls.files(network.folder, "operator", operator)
-    return OperatorClient(
-        f"{HOST}:{network.port}", network.folder / "authority.pem", *files, network.folder / "organiser.pub"
-    )
+    manifests = ManifestFile(network.folder / "manifest.json", network.folder / "organiser.pub")
+    return OperatorClient(f"{HOST}:{network.port}", manifests, *files)
 
 
 def without_the_submitter(network: NetworkConsortium) -> None:

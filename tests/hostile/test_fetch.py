@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.common.consortium.manifest import sign_manifest
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.formats import read_json
@@ -71,9 +72,11 @@ class LyingCurator(rpc.OperatorServicer):
 @pytest.fixture(scope="module")
 def curator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LyingCurator]:
     folder = tmp_path_factory.mktemp("operator")
-    tls = make_consortium(2).tls
+    consortium = make_consortium(2)
+    tls = consortium.tls
     tls.files(folder, "operator", OPERATOR)
-    (folder / "authority.pem").write_bytes(tls.authority.cert_pem)
+    (folder / "organiser.pub").write_text(b64(tls.organiser.public().signing))
+    (folder / "manifest.json").write_text(json.dumps(sign_manifest(consortium.manifest, tls.organiser)))
     certificate, key = tls.pairs["curator/curator"]
     server = grpc.server(ThreadPoolExecutor(2))
     lying = LyingCurator(folder / "operator.toml")
@@ -81,7 +84,7 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LyingCurator]:
     port = server.add_secure_port(f"{HOST}:0", grpc.ssl_server_credentials([(key, certificate)]))
     lying.operator.write_text(
         f'format_version = 1\ncurator = "{HOST}:{port}"\ncertificate = "operator-{OPERATOR}.pem"\n'
-        f'key = "operator-{OPERATOR}.key"\nauthority = "authority.pem"\n'
+        f'key = "operator-{OPERATOR}.key"\nmanifest = "manifest.json"\norganiser_key = "organiser.pub"\n'
     )
     server.start()
     yield lying

@@ -38,7 +38,7 @@ PAGE = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")
 def curator() -> CollectorRegistry:
     """Every figure of a curator, moved."""
     metrics = CuratorMetrics(CollectorRegistry())
-    metrics.follow(lambda: {"QUEUED": 2, "RUNNING": 1}, lambda: {"north": True, "south": False})
+    metrics.follow(lambda: {"QUEUED": 2, "RUNNING": 1}, lambda: {"north": True, "south": False}, lambda: {"party": 3})
     metrics.run_ended("FAILED", Catalogue.NO_PROGRESS.value.code)
     metrics.run_ended("COMPLETED", "")
     metrics.step_refused("refused-by-policy")
