@@ -207,8 +207,10 @@ class PartyEngine:
         # Of this one nothing more is answered either, and it is known from now on.
         self._approvals.note_closed(run, SET_BACK, utc_now())
         error = PrivityError(Catalogue.POPULATION_FROZEN, population=self._releases.ledger.population.name)
-        detail = {"run": run, "step": key, "detail": error.message, "remedy": error.remedy}
-        _log.error("this node was set back: the curator has a reply that it does not know", extra=detail)
+        _log.error(
+            "this node was set back: the curator has a reply that it does not know",
+            extra={"run": run, "step": key, "detail": error.message, "remedy": error.remedy},
+        )
 
     def let_go(self, lease: float) -> None:
         """Erase what is kept of runs about which nothing was heard for so many seconds; their charges stay.
