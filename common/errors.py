@@ -134,6 +134,12 @@ class Catalogue(Enum):
     )
     CONNECTION_FAILED = ErrorKind("connection-failed", "UNAVAILABLE", "no connection to {address}: {reason}", "{hint}")
     CURATOR_REFUSED = ErrorKind("curator-refused", "FAILED_PRECONDITION", "{address}: {reason}", "{hint}")
+    TWO_NODES = ErrorKind(
+        "two-nodes",
+        "PERMISSION_DENIED",
+        "{party}: a newer node serves under the same certificate",
+        "Let one of them serve. Never run a copy of a node's folder: each draws noise of its own.",
+    )
     MALFORMED = ErrorKind(
         "malformed-message",
         "INVALID_ARGUMENT",

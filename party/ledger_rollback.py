@@ -7,8 +7,6 @@ ledger that is lost or set back alone forgets no charge.
 
 from __future__ import annotations
 
-import hashlib
-
 from privity.common.consortium.manifest import manifest_of_run
 from privity.common.consortium.run_limits import cost_of_a_person
 from privity.common.privacy.ledger import Ledger
@@ -105,8 +103,9 @@ def has_answered(journal: Journal, run: str, key: str, digest: bytes) -> bool:
     """Whether this node knows of a reply that it is said to have sent: it stored it, or closed the run since."""
     if journal.content(closed_key(run)) is not None:
         return True
-    stored = journal.content(f"{run}/reply/{key}")
-    return stored is not None and hashlib.sha256(stored).digest() == digest
+    # Replies of a round that was revealed are erased; what the transcript says of them stays while the run is open.
+    stored = journal.content(f"{run}/transcript/step/{key}")
+    return stored is not None and parse(stored)["reply"] == digest.hex()
 
 
 def _after_mark(key: str) -> str:

@@ -209,7 +209,7 @@ class PartyEngine:
         error = PrivityError(Catalogue.POPULATION_FROZEN, population=self._releases.ledger.population.name)
         _log.error(
             "this node was set back: the curator has a reply that it does not know",
-            extra={"run": run, "step": key, "detail": error.message, "remedy": error.remedy},
+            extra={"detail": error.message, "remedy": error.remedy},
         )
 
     def let_go(self, lease: float) -> None:
