@@ -138,7 +138,7 @@ class Catalogue(Enum):
         "two-nodes",
         "PERMISSION_DENIED",
         "{party}: a newer node serves under the same certificate",
-        "Let one of them serve. Never run a copy of a node's folder: each draws noise of its own.",
+        "Let one of them serve. Never run a copy of a node's folder: each samples noise of its own.",
     )
     MALFORMED = ErrorKind(
         "malformed-message",
