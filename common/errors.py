@@ -78,7 +78,14 @@ class Catalogue(Enum):
         "ledger-unusable",
         "FAILED_PRECONDITION",
         "the ledger {file} cannot be used: {reason}",
-        "Nothing is released without a ledger. Restore it or make room for it; never start an empty one instead.",
+        "Nothing is released without a ledger. Restore it or make room for it; never start an empty one instead."
+        " If it is a backup that lacks lines: privity party restored --config party.toml.",
+    )
+    POPULATION_FROZEN = ErrorKind(
+        "population-frozen",
+        "FAILED_PRECONDITION",
+        "the ledger of {population!r} was set back: what was charged after the backup is not in it",
+        "Find out what was spent, and say so: privity population adjust {population!r} --spent-epsilon EPSILON.",
     )
     NO_ROOM = ErrorKind(
         "no-room",
@@ -134,6 +141,12 @@ class Catalogue(Enum):
     )
     CONNECTION_FAILED = ErrorKind("connection-failed", "UNAVAILABLE", "no connection to {address}: {reason}", "{hint}")
     CURATOR_REFUSED = ErrorKind("curator-refused", "FAILED_PRECONDITION", "{address}: {reason}", "{hint}")
+    TWO_NODES = ErrorKind(
+        "two-nodes",
+        "PERMISSION_DENIED",
+        "{party}: a newer node serves under the same certificate",
+        "Let one of them serve. Never run a copy of a node's folder: each samples noise of its own.",
+    )
     MALFORMED = ErrorKind(
         "malformed-message",
         "INVALID_ARGUMENT",

@@ -135,8 +135,11 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
     async def NextStep(  # noqa: N802 - the service's own name
         self, request: pb.NextStepRequest, context: grpc.aio.ServicerContext
     ) -> None:
-        party = self._caller(context)
+        party, process = self._caller(context), cut(request.process, LONGEST_VERSION)
+        self._desk.of_process(party, process)
         message = await self._desk.next_step(party, min(request.wait_seconds, LONGEST_WAIT_SECONDS))
+        # Another node may have come while this one waited.
+        self._desk.of_process(party, process)
         if message is not None:
             for chunk in chunks(message):
                 await _send(context, chunk, self._silence)
@@ -158,9 +161,13 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
 
     async def Alive(  # noqa: N802
         self, request: pb.AliveRequest, context: grpc.aio.ServicerContext
-    ) -> pb.Receipt:
-        self._desk.alive(self._caller(context)).version = cut(request.version, LONGEST_VERSION)
-        return pb.Receipt()
+    ) -> pb.AliveReply:
+        party = self._caller(context)
+        self._desk.of_process(party, cut(request.process, LONGEST_VERSION))
+        desk = self._desk.alive(party)
+        desk.version = cut(request.version, LONGEST_VERSION)
+        run, key, digest = desk.last
+        return pb.AliveReply(run=run, key=key, digest=digest, other=desk.other)
 
     async def Fetch(  # noqa: N802
         self, request: pb.RunName, context: grpc.aio.ServicerContext

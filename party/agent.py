@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
@@ -73,6 +74,8 @@ class Agent:
         self._silence = silence
         self._failures = 0
         self._trusted = b""
+        self._process = secrets.token_hex(16)
+        self._other = ""
         self._last_step: tuple[str, str] | None = None
         self._config = node.config
         self._engine = self._first_engine()
@@ -276,7 +279,8 @@ class Agent:
             try:
                 if not connected:
                     async with moving(self._silence):
-                        await link.Alive(pb.AliveRequest(version=VERSION))
+                        seen = await link.Alive(self._alive_request())
+                    await self._note(seen)
                     connected = True
                     self._node.metrics.connected()
                     _log.info("connected to the curator")
@@ -296,6 +300,17 @@ class Agent:
                     raise self._failed(error) from None
                 await self._failed_once(error.code())
         _log.info("the manifest lists another certificate for the curator: connecting again")
+
+    def _alive_request(self) -> pb.AliveRequest:
+        return pb.AliveRequest(version=VERSION, process=self._process)
+
+    async def _note(self, seen: pb.AliveReply) -> None:
+        """Say that another node was there, and notice that this one was set back to a backup."""
+        if seen.other and seen.other != self._other:
+            self._other = seen.other
+            _log.error("another node serves under this certificate; the curator refuses it")
+        if seen.key and self._engine is not None:
+            await asyncio.to_thread(self._engine.check_answered, seen.run, seen.key, seen.digest)
 
     async def _publish(self, link: rpc.PartyLinkStub) -> None:
         """Give the curator the limits that the owner publishes, on every new connection and when they change."""
@@ -374,7 +389,7 @@ class Agent:
         """The next step, or nothing; signs of life are given from its first chunk on."""
         message = bytearray()
         async with moving(self._silence, WAIT_SECONDS + self._silence) as moved:
-            async for chunk in link.NextStep(pb.NextStepRequest(wait_seconds=WAIT_SECONDS)):
+            async for chunk in link.NextStep(pb.NextStepRequest(wait_seconds=WAIT_SECONDS, process=self._process)):
                 moved()
                 if not message:
                     # The curator has sent the rest long before it arrives over a slow line.
@@ -428,7 +443,7 @@ class Agent:
                     while True:
                         await asyncio.sleep(ALIVE_SECONDS)
                         async with moving(self._silence):
-                            await rpc.PartyLinkStub(channel).Alive(pb.AliveRequest(version=VERSION))
+                            await rpc.PartyLinkStub(channel).Alive(self._alive_request())
 
 
 async def _stream(message: bytes, moved: Callable[[], None]) -> AsyncIterator[pb.Chunk]:

@@ -367,9 +367,13 @@ def _budget(config: party_config.PartyConfig) -> Check:
 
 
 def _ledger(config: party_config.PartyConfig) -> Check:
-    """Whether this account has a second ledger of the same people: two would be two budgets."""
+    """Whether the node would start over this ledger, and whether a second one of these people is another budget."""
     population = party_config.read_policy(config).population.name
     here = config.ledger or default_ledger(population)
+    if (config.state / party_config.JOURNAL_FILE).exists():
+        journal, ledger = party_config.open_books(config, population)
+        with contextlib.closing(journal), contextlib.closing(ledger):
+            ledger.check_not_frozen()
     others = [str(path) for path in other_ledgers(population, here)]
     if not others:
         return good("ledger", f"{here}, the only one of {population!r} that this account has used")
