@@ -368,13 +368,13 @@ class Desk:
         """
         with self._failing(party):
             found = decode_reply(message)
-        self._take(party, len(message), *found)
+        self._take(party, message, *found)
 
     async def read_and_deliver(self, party: str, message: bytes) -> None:
         """The same. A large reply is read beside the event loop."""
         with self._failing(party):
             found = await asyncio.to_thread(decode_reply, message) if len(message) > SMALL else decode_reply(message)
-        self._take(party, len(message), *found)
+        self._take(party, message, *found)
 
     @contextlib.contextmanager
     def _failing(self, party: str) -> Iterator[None]:
@@ -387,12 +387,12 @@ class Desk:
                 waiting.reply.set_exception(PrivityError(Catalogue.MALFORMED, sender=party))
             raise
 
-    def _take(self, party: str, size: int, run: str, key: str, reply: Reply) -> None:
+    def _take(self, party: str, message: bytes, run: str, key: str, reply: Reply) -> None:
         desk = self.alive(party)
         waiting = desk.waiting.get((run, key))
         if not isinstance(reply, Pending) or waiting is None or not waiting.said.text:
-            self._of(run).traffic(party, size)
-        self._metrics.moved(Direction.FROM_PARTIES, size)
+            self._of(run).traffic(party, len(message))
+        self._metrics.moved(Direction.FROM_PARTIES, len(message))
         if waiting is None or waiting.reply.done():
             return
         if isinstance(reply, Pending):
