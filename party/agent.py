@@ -74,7 +74,7 @@ class Agent:
         self._silence = silence
         self._failures = 0
         self._trusted = b""
-        self._process = secrets.token_hex(16)
+        self._alive = pb.AliveRequest(version=VERSION, process=secrets.token_hex(16))
         self._other = ""
         self._last_step: tuple[str, str] | None = None
         self._config = node.config
@@ -279,7 +279,7 @@ class Agent:
             try:
                 if not connected:
                     async with moving(self._silence):
-                        seen = await link.Alive(self._alive_request())
+                        seen = await link.Alive(self._alive)
                     await self._note(seen)
                     connected = True
                     self._node.metrics.connected()
@@ -300,9 +300,6 @@ class Agent:
                     raise self._failed(error) from None
                 await self._failed_once(error.code())
         _log.info("the manifest lists another certificate for the curator: connecting again")
-
-    def _alive_request(self) -> pb.AliveRequest:
-        return pb.AliveRequest(version=VERSION, process=self._process)
 
     async def _note(self, seen: pb.AliveReply) -> None:
         """Say that another node was there, and notice that this one was set back to a backup."""
@@ -389,7 +386,7 @@ class Agent:
         """The next step, or nothing; signs of life are given from its first chunk on."""
         message = bytearray()
         async with moving(self._silence, WAIT_SECONDS + self._silence) as moved:
-            async for chunk in link.NextStep(pb.NextStepRequest(wait_seconds=WAIT_SECONDS, process=self._process)):
+            async for chunk in link.NextStep(pb.NextStepRequest(wait_seconds=WAIT_SECONDS, process=self._alive.process)):
                 moved()
                 if not message:
                     # The curator has sent the rest long before it arrives over a slow line.
@@ -443,7 +440,7 @@ class Agent:
                     while True:
                         await asyncio.sleep(ALIVE_SECONDS)
                         async with moving(self._silence):
-                            await rpc.PartyLinkStub(channel).Alive(self._alive_request())
+                            await rpc.PartyLinkStub(channel).Alive(self._alive)
 
 
 async def _stream(message: bytes, moved: Callable[[], None]) -> AsyncIterator[pb.Chunk]:
