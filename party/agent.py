@@ -75,6 +75,7 @@ class Agent:
         self._failures = 0
         self._trusted = b""
         self._alive = pb.AliveRequest(version=VERSION, process=secrets.token_hex(16))
+        self._asking = pb.NextStepRequest(wait_seconds=WAIT_SECONDS, process=self._alive.process)
         self._other = ""
         self._last_step: tuple[str, str] | None = None
         self._config = node.config
@@ -386,7 +387,7 @@ class Agent:
         """The next step, or nothing; signs of life are given from its first chunk on."""
         message = bytearray()
         async with moving(self._silence, WAIT_SECONDS + self._silence) as moved:
-            async for chunk in link.NextStep(pb.NextStepRequest(wait_seconds=WAIT_SECONDS, process=self._alive.process)):
+            async for chunk in link.NextStep(self._asking):
                 moved()
                 if not message:
                     # The curator has sent the rest long before it arrives over a slow line.
