@@ -72,8 +72,7 @@ class Agent:
     def __init__(self, node: Node, silence: float = SILENCE_SECONDS) -> None:
         self._node = node
         self._silence = silence
-        self._failures = 0
-        self._trusted = b""
+        self._failures, self._trusted = 0, b""
         self._alive = pb.AliveRequest(version=VERSION, process=secrets.token_hex(16))
         self._asking = pb.NextStepRequest(wait_seconds=WAIT_SECONDS, process=self._alive.process)
         self._other = ""

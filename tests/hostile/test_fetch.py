@@ -37,7 +37,7 @@ from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.deploy.operator.operator_folder import client_of
 from tests.harness.command import privity
-from tests.harness.consortium import make_consortium
+from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.signed_releases import signed_release
 from tests.harness.tls import HOST, OPERATOR
 
@@ -70,13 +70,17 @@ class LyingCurator(rpc.OperatorServicer):
 
 
 @pytest.fixture(scope="module")
-def curator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LyingCurator]:
+def members() -> TestConsortium:
+    return make_consortium(3, domain=(2, 3), rows=20, simulation=False)
+
+
+@pytest.fixture(scope="module")
+def curator(members: TestConsortium, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LyingCurator]:
     folder = tmp_path_factory.mktemp("operator")
-    consortium = make_consortium(2)
-    tls = consortium.tls
+    tls = members.tls
     tls.files(folder, "operator", OPERATOR)
     (folder / "organiser.pub").write_text(b64(tls.organiser.public().signing))
-    (folder / "manifest.json").write_text(json.dumps(sign_manifest(consortium.manifest, tls.organiser)))
+    (folder / "manifest.json").write_text(json.dumps(sign_manifest(members.manifest, tls.organiser)))
     certificate, key = tls.pairs["curator/curator"]
     server = grpc.server(ThreadPoolExecutor(2))
     lying = LyingCurator(folder / "operator.toml")
@@ -157,10 +161,9 @@ def autumn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 @pytest.fixture(scope="module")
-def signed(curator: LyingCurator, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+def signed(members: TestConsortium, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     """Those of one that all signed, by the organiser whom the operator knows."""
-    made = signed_release(tmp_path_factory.mktemp("signed"), run="autumn")
-    (curator.operator.parent / "organiser.pub").write_bytes(made.root.read_bytes())
+    made = signed_release(tmp_path_factory.mktemp("signed"), run="autumn", consortium=members)
     return {path.name: path.read_bytes() for path in made.folder.iterdir()}
 
 
