@@ -183,7 +183,7 @@ class Session:
         values, _ = await self._reveal(round_)
         found = NoisyScores(values, round_.noise.law(1))
         if (sums := self.backend.plausible) is not None:
-            self._judge(phase, sums.fault_of_scores(found.values, found.law, self.rows))
+            self._judge(phase, sums.fault_of_scores(values.tolist(), found.law, self.rows))
         return found
 
     def _judge(self, phase: str, fault: str | None) -> None:
