@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import count
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.common.data.coded_table import CodedTable
 from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.noisy_tables import NoisyTable
+from privity.common.data.schema import Schema, parse_schema
+from privity.common.data.table_reading import encode
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
+from privity.common.privacy.mechanisms import Noise
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, NoiseLaw
+from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.plausible_sums import CHANCE, PlausibleSums, reach
 from privity.common.release.release_folder import report_of
 from privity.common.release.release_verification import check_release
 from privity.curator.run_state_machine import FAILED
 from privity.party import answers_from_rows
+from privity.party.rows import InMemory
 from tests.curator.test_run_driver import end_of
 from tests.curator.test_signed_releases import request
-from tests.harness.consortium import make_consortium, make_schema
+from tests.harness.consortium import TestConsortium, make_consortium, make_schema, open_policy
 from tests.harness.network import NetworkConsortium
 
 ROWS = 1000
@@ -197,6 +204,65 @@ def test_readers_of_a_release_allow_what_the_curator_allowed() -> None:
         lambda one: one.fault([narrow], revealed=1),
     )  # fmt: skip
     assert at_reader == at_curator[2:]
+
+
+OVER_SUMS: list[tuple[str, dict[str, object], int]] = [
+    ("aim", {"rounds": 3}, 40),
+    ("copula", {}, 0),
+    ("discover", {}, 40),
+    ("dp-ccbn", {}, 0),
+    ("dp-subn", {"schedule": "uniform"}, 40),
+    ("jtree", {}, 0),
+    ("mst", {}, 40),
+    ("privbayes", {"encoding": "gray"}, 0),
+    ("privbayes", {"encoding": "hierarchical"}, 40),
+    ("privhd", {}, 0),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "settings", "absent"), OVER_SUMS)
+def test_without_noise_whatever_an_algorithm_asks_for_agrees_to_the_last_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, algorithm: str, settings: dict[str, object], absent: int
+) -> None:
+    """So with noise nothing but noise is between the numbers; at readers of the release, too."""
+    zeros = lambda self, cells, quota, entropy: np.zeros(int(np.sum(cells)), dtype=np.int64)  # noqa: E731
+    monkeypatch.setattr(Noise, "sample", zeros)
+    monkeypatch.setattr("privity.common.protocol.plausible_sums.reach", lambda *_: 0)
+    compared: list[int] = []
+    real = PlausibleSums.fault
+
+    def fault(self: PlausibleSums, tables: Sequence[NoisyTable], revealed: int = 0) -> str | None:
+        compared.append(len(tables))
+        return real(self, tables, revealed)
+
+    monkeypatch.setattr(PlausibleSums, "fault", fault)
+    fields = [*make_schema((2, 3)).table_schema()["fields"]]
+    number = {"name": "pay", "type": "integer", "constraints": {"minimum": 0, "maximum": 49}}
+    open_or_not = {"domain": "discover"} if algorithm == "discover" else {"bins": 5}
+    fields.append({**number, **open_or_not})
+    schema = parse_schema({"fields": fields, **({"absentRows": True} if absent else {})}, "s")
+
+    def rows_of(party: str, by: Schema) -> CodedTable:
+        generator = np.random.default_rng(int(party[-1]))
+        pay = generator.integers(0, 50, 60)
+        frame = pd.DataFrame({"A0": (pay % 2).astype(str), "A1": (pay % 3).astype(str), "pay": pay})
+        table = encode(frame, by, party)
+        return table.with_absent(absent) if absent else table
+
+    names = ("party-1", "party-2", "party-3")
+    consortium = TestConsortium(
+        {name: rows_of(name, schema) for name in names},
+        policies={name: open_policy(rows_per_person=2 if absent else 1) for name in names},
+        recode=lambda party, by: InMemory(rows_of(party, by)),
+    )
+    consortium.drive(
+        tmp_path / "release", algorithm=algorithm, settings=settings, epsilon=Fraction(40), tolerate=2,
+        evaluation=None if algorithm == "discover" else Evaluation(Fraction(1)),
+    )  # fmt: skip
+    at_curator = len(compared)
+    assert check_release(tmp_path / "release")
+    assert at_curator
+    assert len(compared) > at_curator
 
 
 AMOUNT = -300
