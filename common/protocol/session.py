@@ -283,9 +283,9 @@ class Session:
         vector, place = await self._reveal(round_)
         covered = sum(rows for place, rows in enumerate(self.party_rows) if round_.covers(place))
         revealed = noisy_tables(vector, round_, self.schema, len(self.party_rows), self.backend.quota, covered)
+        self.record.tables[place] = revealed
         if (sums := self.backend.plausible) is not None:
             self._judge(round_.phase, await self.compute(partial(sums.fault, revealed)))
-        self.record.tables[place] = revealed
         return revealed
 
 

@@ -21,11 +21,12 @@ from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
+from privity.common.formats import read_json
 from privity.common.privacy.mechanisms import Noise
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, NoiseLaw
 from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.plausible_sums import CHANCE, PlausibleSums, reach
-from privity.common.release.release_folder import report_of
+from privity.common.release.release_folder import report_of, unfit_file
 from privity.common.release.release_verification import check_release
 from privity.curator.run_state_machine import FAILED
 from privity.party import answers_from_rows
@@ -295,7 +296,11 @@ def test_a_run_with_a_foreign_sum_ends_by_name_and_is_charged(tmp_path: Path) ->
             assert "party-" not in reason
             with pytest.raises(PrivityError):
                 runs.resume(run)
-            assert not (tmp_path / "curator" / "releases" / "autumn").exists()
+            release = tmp_path / "curator" / "releases" / "autumn"
+            assert [*release.parent.iterdir()] == [unfit_file(release)]
+            assert unfit_file(release).stat().st_mode & 0o777 == 0o600
+            kept = read_json(unfit_file(release))
+            assert any(count < AMOUNT / 2 for table in kept["tables"] for count in table["counts"])
             return network
 
     network = asyncio.run(scenario())
