@@ -172,7 +172,7 @@ class LocalSite:
             if unused or (session is not None and session.is_over()):
                 break
         time.sleep(0.2)  # for the last page to leave
-        server.close()
+        server.trigger.pull_trigger(server.close)  # by the thread that waits for requests, which so notices at once
 
     def _guard(self) -> flask.Response | None:
         request = flask.request

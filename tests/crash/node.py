@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import privity.common.node.curator_trust
 import privity.common.notices.outbox
 import privity.curator.pending_steps
 import privity.curator.run_driver
@@ -77,7 +78,8 @@ def live(document: dict[str, Any]) -> None:
     privity.common.notices.outbox.PAUSE_SECONDS = 0.02
     privity.common.notices.outbox.WAIT_SECONDS = (0.02,)
     privity.party.agent.RETRY_SECONDS = (0.02, 0.05, 0.1)
-    privity.party.agent.dialling_options = functools.partial(_impatient, privity.party.agent.dialling_options)
+    trust = privity.common.node.curator_trust
+    trust.dialling_options = functools.partial(_impatient, trust.dialling_options)
     if life.who == CURATOR:
         _record_curator(recorder)
         if life.seed is not None:

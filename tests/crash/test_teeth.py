@@ -21,7 +21,7 @@ BROKEN = [
     ("charged-at-the-end", COMBINER, AROUND_THE_ANSWER, {"other charges"}, None),
     ("charged-again", COMBINER, AROUND_THE_ANSWER, {"other charges"}, None),
     ("party-seals-anew", CURATOR, ("/answer/seal/",), {"two replies"}, None),
-    ("curator-forgets", CURATOR, ("rename",), {"repeated", "not completed"}, None),
+    ("curator-forgets", CURATOR, ("rename",), {"forgotten", "not completed"}, None),
     ("party-keeps-reservations", COMBINER, ("#closed/",), {"reservation", "other charges"}, None),
     ("curator-draws-anew", CURATOR, ("/revealed/",), {"another release"}, 1),
     ("curator-asks-once", CURATOR, ("#ended/",), {"signatures"}, None),

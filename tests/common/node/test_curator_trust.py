@@ -119,9 +119,7 @@ def test_a_party_that_learns_of_the_renewal_from_the_thief_itself_answers_it_no_
         before = lines(consortium)
         async with NetworkConsortium(tmp_path, consortium) as network:
             nodes = [network._agents[name] for name in PARTIES]
-            await asyncio.gather(
-                *(network.server.desk.ask(name, Close("no-run", "FAILED"), "close") for name in PARTIES)
-            )
+            await asyncio.gather(*(network.server.desk.tell(name, Close("no-run", "FAILED")) for name in PARTIES))
             newest, _ = renewal(consortium)
             network.seal(newest)
             run = asyncio.create_task(network.begin(replace(consortium.spec(), manifest_digest=newest.digest)))
@@ -164,9 +162,7 @@ def test_a_renewal_reaches_parties_that_are_connected(tmp_path: Path) -> None:
     async def scenario() -> None:
         consortium = make_consortium(2)
         async with NetworkConsortium(tmp_path, consortium) as network:
-            await asyncio.gather(
-                *(network.server.desk.ask(name, Close("no-run", "FAILED"), "close") for name in PARTIES)
-            )
+            await asyncio.gather(*(network.server.desk.tell(name, Close("no-run", "FAILED")) for name in PARTIES))
             newest, pair = renewal(consortium)
             curator_has(network, newest, pair)
             plan = await asyncio.wait_for(network.begin(replace(consortium.spec(), manifest_digest=newest.digest)), 20)

@@ -96,7 +96,7 @@ def test_a_stripped_or_lowered_cost_is_another_schema() -> None:
     [
         ({"attributes": ["town"]}, "unknown-attribute"),
         ({"epsilon": "0"}, "no-loss"),
-        ({"epsilon": "1/0"}, "no-loss"),
+        ({"epsilon": "1/0"}, "pattern"),
         ({"delta": "3/2"}, "no-loss"),
         ({"epsilon": "-1"}, "pattern"),
         ({"release": "x"}, "pattern"),

@@ -32,7 +32,7 @@ from privity.common.storage.canonical_json import b64, unb64
 KEYS = {name: Identity.generate() for name in ("north", "south")}
 MANIFEST = Manifest("c", {name: keys.public() for name, keys in KEYS.items()}, "0" * 64, None, False)
 DIGESTS = st.integers(0, 255).map(lambda byte: f"{byte:02x}" * 32)
-NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=20).filter(lambda name: name.rstrip("\r\n") == name)
 OPTIONAL = st.none() | DIGESTS
 ENTRIES = st.builds(
     Entry,
