@@ -130,8 +130,9 @@ class Catalogue(Enum):
         "implausible-sum",
         "ABORTED",
         "what the parties sent for {phase} is no sum of their rows and noise: {reason}",
-        "A party counts other rows than it enrolled, or something altered the sum. Nothing is published, and what was"
-        " charged stays charged. Look for the cause before another run: privity transcript verify.",
+        "A party counts other rows than it enrolled, or something altered the sum. What was charged stays charged. Look"
+        " for the cause before another run: what was revealed is at the curator, beside its releases, under the name of"
+        " the run and .unfit.json.",
     )
     IDENTITY_UNKNOWN = ErrorKind(
         "identity-unknown",

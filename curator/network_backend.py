@@ -56,7 +56,7 @@ class NetworkBackend(Backend):
         self.coin = plan.digest
         self.population, self.parties_per_person = manifest.consortium, manifest.parties_per_person
         self.rows_per_person = tuple(enrolment.rows_per_person for enrolment in plan.enrolments)
-        self.plausible: PlausibleSums = PlausibleSums(Fraction(plan.parties, self.quota), absent=schema.absent_rows)
+        self.plausible: PlausibleSums = PlausibleSums(schema.derived, Fraction(plan.parties, self.quota))
         self._schema = schema
         self._manifest = manifest
         self._secret = secret
@@ -72,7 +72,7 @@ class NetworkBackend(Backend):
         edges = tuple((place, after.edges) for place, (before, after) in pairs if before.edges != after.edges)
         step = Recode(self.plan.spec.run, prefix.rstrip("/"), edges)
         found = NetworkBackend(self.plan, self._manifest, schema, self._secret, self._answers, self._meter, step)
-        found._revealed, found.plausible = self._revealed, self.plausible.of_other_codes()
+        found._revealed, found.plausible = self._revealed, self.plausible.of_other_codes(schema.derived)
         return found
 
     def session(self) -> Session:

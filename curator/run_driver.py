@@ -24,8 +24,9 @@ from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.session import Session
 from privity.common.protocol.steps import Begin, Done, Enrol, Enrolled
 from privity.common.release.evaluation.scores_over_parties import most_shares, score_over_parties, scores_of, to_score
+from privity.common.release.marginals_file import marginals_document
 from privity.common.release.release_contents import RUN
-from privity.common.release.release_folder import is_release, write_release
+from privity.common.release.release_folder import is_release, write_release, write_unfit
 from privity.common.release.session_release import Synthesised, release_of, synthesised
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.storage.canonical_json import canonical_bytes, parse
@@ -142,10 +143,16 @@ class RunDriver:
         self.meter.enter("enrolment")
         plan = await self._plan(spec, secret)
         session = NetworkBackend(plan, self._manifest, self._schema, secret, self._answers, self.meter).session()
-        model = await learn(session, spec.algorithm, spec.settings)
-        self.meter.enter(SYNTHESIS)
-        found = await synthesised(session, model, self._request.rows, self._seed)
-        scores = await self._scores(session, spec.evaluation, found)
+        try:
+            model = await learn(session, spec.algorithm, spec.settings)
+            self.meter.enter(SYNTHESIS)
+            found = await synthesised(session, model, self._request.rows, self._seed)
+            scores = await self._scores(session, spec.evaluation, found)
+        except PrivityError as error:
+            if error.kind is Catalogue.IMPLAUSIBLE_SUM:
+                revealed = marginals_document(session.record, session.schema, session.noise_variables)
+                await _to_its_end(asyncio.to_thread(write_unfit, release, revealed))
+            raise
         self.meter.finish()
         content = release_of(
             session,

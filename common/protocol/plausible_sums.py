@@ -1,31 +1,34 @@
 """Whether what was revealed can be what rows and noise add up to: by the law of the noise, against public numbers.
 
 A party that adds to its vector what no rows give is not seen in its blobs, which are hidden, but in the sum, if it adds
-more than the noise does. Each table of a run is compared with the number of rows that it counts, cell by cell with what
-so many rows can have, and with the tables before it that share attributes with it. An honest run is refused with
-probability ``CHANCE`` at the most, whatever its rows are: the j-th round may use ``CHANCE``/(j (j+1)) of it, shared
-out evenly among its comparisons.
+more than the noise does. The true counts of a table, and of its parts, are within ``reach`` of what was revealed. No
+rows have them if they are not from 0 to the public number of rows then, if all of a table are not this number, or if
+two tables give the same counts otherwise. Absent rows are in tables like any other: there is a public number of them
+and the others together.
+
+In an honest run all true counts are so near, but for a probability of at most ``CHANCE``, whatever its rows are and
+whatever it asks for after what it has seen: noise is fresh, and how often it may reach farther is settled before it is
+drawn. The j-th round may use ``CHANCE``/(j (j+1)), its tables alike, and all counts that a table gives alike.
 
 The bound on a sum S of independent noise is Chernoff's, P(S >= x) <= E exp(l S) exp(-l x), for any l. One variable of
 discrete Laplace noise of scale b has E exp(l Z) = 1/(1 - (sinh(l/2)/sinh(1/2b))^2), a share its part as the exponent;
 shares of discrete Gaussian noise are subgaussian with their parameter (Canonne, Kamath, Steinke 2020, Corollary 17).
-All of it looks at figures that are revealed, so floats do no harm; they decide the same wherever they are computed,
-but within a relative 1e-9 of the bound.
+All of it looks at figures that are revealed, so floats do no harm.
 """
 
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations, count
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
+from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.noisy_tables import Marginal, NoisyTable
 from privity.common.privacy.noise_distribution import GAUSSIAN, NoiseLaw
 
@@ -35,128 +38,142 @@ CHANCE = 1e-12
 MOST_SHARED = 2
 """Attributes of the parts in which tables are compared, besides whole tables."""
 
-Part = tuple[NoiseLaw, int]
-"""Independent cells of noise of one law that are added up."""
-
-
 SMALLEST_SCALE = 1 / 600
 """Of Laplace noise, in what follows: narrower noise counts as so wide, so that nothing overflows."""
 
+ROUNDED = 1 + 1e-9
+"""What a bound is widened by: more than floats err."""
+
+LARGEST_SUM = 1 << 62
+"""Counts are not compared whose sums might not fit 64 bits, for the width of their noise."""
+
+Counts = npt.NDArray[np.int64]
+
 
 @lru_cache(maxsize=1 << 16)
-def reach(parts: tuple[Part, ...], variables: Fraction, chance: float) -> float:
-    """What the absolute value of the sum of this noise exceeds with at most this probability.
+def reach(law: NoiseLaw, cells: int, variables: Fraction, chance: float) -> int:
+    """What the absolute value of the noise of so many cells together exceeds with at most this probability.
 
     Args:
-        parts: the cells that are added up, by law.
+        law: of the noise on each cell.
         variables: of the law, that the noise on one cell amounts to: K/(K - t).
     """
-    wanted = math.log(2 / chance)
-    widest = max((_scale(law) for law, _ in parts if law.name != GAUSSIAN), default=None)
-    if widest is None:
-        return math.sqrt(2 * wanted * sum(float(law.scale * variables) * cells for law, cells in parts))
-    rates = [step / (100 * widest) for step in range(1, 100)]
-    return min((wanted + float(variables) * sum(_log_mean(law, rate) * n for law, n in parts)) / rate for rate in rates)
-
-
-def _scale(law: NoiseLaw) -> float:
-    return max(float(law.scale), SMALLEST_SCALE)
-
-
-def _log_mean(law: NoiseLaw, rate: float) -> float:
-    """Bound on ln E exp(rate Z) of one variable Z."""
+    wanted, number = math.log(2 / chance), float(variables * cells)
     if law.name == GAUSSIAN:
-        return float(law.scale) * rate * rate / 2
-    return -math.log1p(-((math.sinh(rate / 2) / math.sinh(1 / (2 * _scale(law)))) ** 2))
+        return math.floor(ROUNDED * math.sqrt(2 * wanted * float(law.scale) * number))
+    scale = max(float(law.scale), SMALLEST_SCALE)
+    rates = [0.99 * 0.95**step / scale for step in range(200)]
+    return math.floor(ROUNDED * min((wanted + number * _log_mean(scale, rate)) / rate for rate in rates))
 
 
-@dataclass(frozen=True)
-class _Comparison:
-    """Numbers that should be equal but for noise.
-
-    Attributes:
-        count: how many pairs; off: the farthest that any of them lie apart.
-        parts: the noise between them.
-        what: in words, if it is too far.
-    """
-
-    count: int
-    off: int
-    parts: tuple[Part, ...]
-    what: str
+def _log_mean(scale: float, rate: float) -> float:
+    """ln E exp(rate Z) of one variable Z of discrete Laplace noise."""
+    return -math.log1p(-((math.sinh(rate / 2) / math.sinh(1 / (2 * scale))) ** 2))
 
 
 class PlausibleSums:
     """Compares the tables of a run, round by round.
 
     Args:
+        derived: the attributes of its tables.
         variables: of a table's law, that the noise on one cell amounts to.
-        absent: whether rows may be absent, so that the number of those that are there is not public.
     """
 
-    def __init__(self, variables: Fraction, *, absent: bool) -> None:
-        self._variables, self._absent = variables, absent
-        self._rounds = count(1)
-        self._known: dict[tuple[int, Marginal], tuple[npt.NDArray[np.int64], Part]] = {}
+    def __init__(self, derived: DerivedAttributes, variables: Fraction) -> None:
+        self._derived, self._variables = derived, variables
+        self._rounds = 0
+        # By rows and attributes in ascending order: the most exact counts so far, and how near the true ones are.
+        self._known: dict[tuple[int, Marginal], tuple[Counts, int]] = {}
+        self._derived_of: dict[int, set[int]] = defaultdict(set)
 
-    def of_other_codes(self) -> PlausibleSums:
-        """For further rounds of the same run, over rows that are coded anew."""
-        found = PlausibleSums(self._variables, absent=self._absent)
+    def of_other_codes(self, derived: DerivedAttributes) -> PlausibleSums:
+        """For the further rounds of the same run, over rows that are coded anew."""
+        found = PlausibleSums(derived, self._variables)
         found._rounds = self._rounds
         return found
 
-    def fault(self, tables: Iterable[NoisyTable]) -> str | None:
-        """Why the tables of one round cannot be sums of rows and noise; None if they can."""
-        return self._fault([*self._of_tables(tables)])
+    def fault(self, tables: Sequence[NoisyTable], revealed: int = 0) -> str | None:
+        """Why the tables of one round cannot be sums of rows and noise; None if they can.
 
-    def fault_of_scores(self, values: npt.NDArray[np.int64], law: NoiseLaw, rows: int) -> str | None:
-        """The same of scores, each of which is one a row at the most."""
-        off = int(max(values.max() - rows, -values.min()))
-        what = f"a score is not between 0 and the {rows} rows that it is about"
-        return self._fault([_Comparison(values.size, off, ((law, 1),), what)])
-
-    def _fault(self, compared: list[_Comparison]) -> str | None:
-        number = next(self._rounds)
-        chance = CHANCE / (number * (number + 1) * max(sum(one.count for one in compared), 1))
-        return next((one.what for one in compared if one.off > reach(one.parts, self._variables, chance)), None)
-
-    def _of_tables(self, tables: Iterable[NoisyTable]) -> Iterator[_Comparison]:
+        Args:
+            revealed: how many tables the round had, if not all of them are at hand.
+        """
+        chance = self._chance_of_a_round() / max(revealed, len(tables), 1)
         by_shape: dict[tuple[tuple[int, ...], NoiseLaw, int], list[NoisyTable]] = defaultdict(list)
         for table in tables:
             by_shape[table.counts.shape, table.law, table.rows].append(table)
-        for (shape, law, rows), alike in by_shape.items():
-            counts = np.stack([table.counts for table in alike])
-            off = int(max(counts.max() - rows, -counts.min()))
-            yield _Comparison(
-                counts.size, off, ((law, 1),), f"a cell is not between 0 and the {rows} rows of its table"
-            )
-            if not self._absent:
-                off = int(np.abs(counts.reshape(len(alike), -1).sum(axis=1) - rows).max())
-                what = f"the cells of a table do not add up to its {rows} rows"
-                yield _Comparison(len(alike), off, ((law, math.prod(shape)),), what)
-            yield from self._with_those_before([table.attributes for table in alike], counts, law, rows)
+        faults = (self._fault(alike, law, rows, chance) for (_, law, rows), alike in by_shape.items())
+        return next((fault for fault in faults if fault is not None), None)
 
-    def _with_those_before(
-        self, marginals: Sequence[Marginal], counts: npt.NDArray[np.int64], law: NoiseLaw, rows: int
-    ) -> Iterator[_Comparison]:
-        """Each table, and its parts, with the first of the same attributes."""
-        axes = range(counts.ndim - 1)
-        parts = [part for size in range(1, min(MOST_SHARED, len(axes) - 1) + 1) for part in combinations(axes, size)]
-        for axes_kept in [*parts, tuple(axes)]:
-            over = tuple(axis + 1 for axis in axes if axis not in axes_kept)
-            projected = counts.sum(axis=over)
-            own = law, math.prod(counts.shape[axis] for axis in over)
-            far: dict[Part, int] = {}
-            pairs: Counter[Part] = Counter()
-            for marginal, cells in zip(marginals, projected, strict=True):
-                names = [marginal[axis] for axis in axes_kept]
-                order = sorted(range(len(names)), key=names.__getitem__)
-                mine = cells.transpose(order)
-                key = rows, tuple(names[place] for place in order)
-                first, part = self._known.setdefault(key, (mine, own))
-                if first is not mine:
-                    far[part] = max(far.get(part, 0), int(np.abs(first - mine).max()))
-                    pairs[part] += mine.size
-            for part, off in far.items():
-                what = "two tables do not say the same of an attribute that both have"
-                yield _Comparison(pairs[part], off, (part, own), what)
+    def fault_of_scores(self, values: Sequence[int], law: NoiseLaw, rows: int) -> str | None:
+        """The same of scores, each of which is one a row at the most."""
+        around = reach(law, 1, self._variables, self._chance_of_a_round() / len(values))
+        if -around <= min(values) and max(values) <= rows + around:
+            return None
+        return f"a score is not between 0 and the {rows} rows that it is about"
+
+    def _chance_of_a_round(self) -> float:
+        self._rounds += 1
+        return CHANCE / (self._rounds * (self._rounds + 1))
+
+    def _fault(self, tables: Sequence[NoisyTable], law: NoiseLaw, rows: int, chance: float) -> str | None:
+        """Of tables of one shape."""
+        counts = np.stack([table.counts for table in tables])
+        shape = counts.shape[1:]
+        parts = _parts(len(shape))
+        chance /= sum(math.prod(shape[axis] for axis in part) for part in parts)
+        for part in parts:
+            over = tuple(axis for axis in range(len(shape)) if axis not in part)
+            cells = math.prod(shape[axis] for axis in over)
+            around = reach(law, cells, self._variables, chance)
+            if (rows + around) * cells >= LARGEST_SUM:
+                continue
+            sums = counts.sum(axis=tuple(axis + 1 for axis in over))
+            beyond = (sums < (0 if part else rows) - around) | (sums > rows + around)
+            if beyond.any():
+                first = tables[int(beyond.reshape(len(tables), -1).any(axis=1).argmax())]
+                if not part:
+                    return f"the table over {self._named(first.attributes)} does not add up to its {rows} rows"
+                named = self._named([first.attributes[axis] for axis in part])
+                return f"a count of {named} is not between 0 and the {rows} rows"
+            for table, own in zip(tables, sums if over else (table.counts for table in tables), strict=True):
+                attributes = [table.attributes[axis] for axis in part]
+                if attributes and (fault := self._compare(attributes, own, around, rows)) is not None:
+                    return fault
+        return None
+
+    def _compare(self, attributes: Sequence[int], counts: Counts, around: int, rows: int) -> str | None:
+        """With those that are known; the more exact ones are known from now on."""
+        order = sorted(range(len(attributes)), key=attributes.__getitem__)
+        key = rows, tuple(attributes[place] for place in order)
+        own = counts.transpose(order), around
+        known = self._known.get(key, own)
+        if int(np.abs(known[0] - own[0]).max()) > known[1] + around:
+            return f"two tables do not say the same of {self._named(attributes)}"
+        self._known[key] = min(known, own, key=lambda one: one[1])
+        return self._compare_derived(attributes[0], rows) if len(attributes) == 1 else None
+
+    def _compare_derived(self, attribute: int, rows: int) -> str | None:
+        """A derived attribute with its own, or one with those that are derived of it."""
+        base = self._derived.base[attribute]
+        if attribute != base:
+            self._derived_of[base].add(attribute)
+        if (whole := self._known.get((rows, (base,)))) is None:
+            return None
+        for other in self._derived_of[base] if attribute == base else (attribute,):
+            if (known := self._known.get((rows, (other,)))) is not None:
+                groups = self._derived.derive(other, np.arange(whole[0].size))
+                summed = np.zeros_like(known[0])
+                np.add.at(summed, groups, whole[0])
+                if (np.abs(summed - known[0]) > known[1] + np.bincount(groups) * whole[1]).any():
+                    return f"two tables do not say the same of {self._named((other,))}"
+        return None
+
+    def _named(self, attributes: Sequence[int]) -> str:
+        return ", ".join(self._derived.names[attribute] for attribute in attributes)
+
+
+def _parts(axes: int) -> list[tuple[int, ...]]:
+    """Axes of the parts of a table that are compared: of the whole table first, and of none for all its rows."""
+    sizes = range(1, min(MOST_SHARED, axes - 1) + 1)
+    return [tuple(range(axes)), (), *(part for size in sizes for part in combinations(range(axes), size))]

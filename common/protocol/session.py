@@ -183,7 +183,7 @@ class Session:
         values, _ = await self._reveal(round_)
         found = NoisyScores(values, round_.noise.law(1))
         if (sums := self.backend.plausible) is not None:
-            self._judge(phase, sums.fault_of_scores(found.values, found.law, self.rows))
+            self._judge(phase, sums.fault_of_scores(values.tolist(), found.law, self.rows))
         return found
 
     def _judge(self, phase: str, fault: str | None) -> None:
@@ -283,9 +283,9 @@ class Session:
         vector, place = await self._reveal(round_)
         covered = sum(rows for place, rows in enumerate(self.party_rows) if round_.covers(place))
         revealed = noisy_tables(vector, round_, self.schema, len(self.party_rows), self.backend.quota, covered)
+        self.record.tables[place] = revealed
         if (sums := self.backend.plausible) is not None:
             self._judge(round_.phase, await self.compute(partial(sums.fault, revealed)))
-        self.record.tables[place] = revealed
         return revealed
 
 

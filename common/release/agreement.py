@@ -75,7 +75,7 @@ def disagreements(documents: Mapping[str, dict[str, Any]], schema: Schema | None
         if MARGINALS in documents:
             yield from _of_marginals(documents[MARGINALS], privacy, run)
         if schema is not None and MARGINALS in documents:
-            yield from _of_sums(documents[MARGINALS], schema, privacy, run)
+            yield from _of_sums(documents[MARGINALS], scores, schema, privacy, run)
         if scores is not None:
             yield from _of_scores(scores, privacy, run)
         if MODEL in documents:
@@ -215,15 +215,26 @@ def _of_marginals(marginals: dict[str, Any], privacy: dict[str, Any], run: dict[
 
 
 def _of_sums(
-    marginals: dict[str, Any], schema: Schema, privacy: dict[str, Any], run: dict[str, Any]
+    marginals: dict[str, Any],
+    scores: dict[str, Any] | None,
+    schema: Schema,
+    privacy: dict[str, Any],
+    run: dict[str, Any],
 ) -> Iterator[Disagreement]:
-    """What was revealed is a sum of rows and noise, as the curator compared it."""
+    """What was revealed is a sum of rows and noise, as the curator compared it, as far as it is published."""
     tables = iter(read_tables(marginals, schema, MARGINALS))
-    sums = PlausibleSums(_variables(privacy), absent=schema.absent_rows)
+    sums = PlausibleSums(schema.derived, _variables(privacy))
     for charge in run["charges"]:
-        own = [table for _, table in islice(tables, charge.get("published", 0))]
-        if own and (fault := sums.fault(own)) is not None:
-            yield Disagreement(MARGINALS, "tables", IMPLAUSIBLE, f"{charge['phase']}: {fault}.")
+        file, field, fault = MARGINALS, "tables", None
+        if "tables" in charge:
+            own = [table for _, table in islice(tables, charge["published"])]
+            fault = sums.fault(own, revealed=sum(charge["tables"].values()))
+        elif "scores" in charge and scores is not None:
+            file, field, rows = SCORES, "scores", sum(party["rows"] for party in privacy["parties"])
+            values = [score["sum"] for score in scores["scores"]]
+            fault = sums.fault_of_scores(values, noise_of(charge).law(1), rows)
+        if fault is not None:
+            yield Disagreement(file, field, IMPLAUSIBLE, f"{charge['phase']}: {fault}.")
 
 
 def _of_scores(scores: dict[str, Any], privacy: dict[str, Any], run: dict[str, Any]) -> Iterator[Disagreement]:

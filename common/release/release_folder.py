@@ -36,7 +36,7 @@ from privity.common.release.report import TEMPLATES
 from privity.common.release.report.overview import Overview, overview
 from privity.common.release.report.report_page import report_page
 from privity.common.release.synthetic_rows import Synthesis
-from privity.common.storage.safe_files import regular, sync
+from privity.common.storage.safe_files import regular, sync, write_private
 from privity.common.synthesis.models.load_model import load_model
 
 WRITTEN_AT = 315_576_000
@@ -79,6 +79,19 @@ def write_release(folder: Path, release: Release, synthetic: Synthesis) -> None:
     except BaseException:
         shutil.rmtree(scratch, ignore_errors=True)
         raise
+
+
+def unfit_file(release: Path) -> Path:
+    """Where ``write_unfit`` keeps it: beside where the release would be."""
+    return release.with_name(f"{release.name}.unfit.json")
+
+
+def write_unfit(release: Path, marginals: dict[str, Any]) -> None:
+    """Keep what was revealed by a run whose sums no rows give, for whoever looks for the cause; it is no release."""
+    file = unfit_file(release)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    require(marginals, "marginals", file.name)
+    write_private(file, json.dumps(marginals, ensure_ascii=False).encode())
 
 
 def without_times(folder: Path) -> None:

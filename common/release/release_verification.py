@@ -120,7 +120,7 @@ class _Checking:
         epsilon, delta = map(rounded_up, largest(self._sound[PRIVACY], "row"))
         return [
             f"The figures of {PRIVACY} follow from the {len(run['charges'])} charges that {RUN} states, and every noisy"
-            f" marginal lies under noise that was charged.",
+            f" marginal lies under noise that was charged, and is what the parties' rows and this noise can add up to.",
             f"A row loses epsilon {epsilon} and delta {delta} at most, it says; {RUN} asks for epsilon {asked[0]}"
             f" and delta {asked[1]}.",
         ]

@@ -91,6 +91,9 @@ def check_evaluation(evaluation: Evaluation | None, algorithm: str, epsilon: Fra
     if ALGORITHMS[algorithm].apart:
         reason = f"{algorithm} learns a model at each party: sums over the same rows would be a second view of them"
         raise PrivityError(Catalogue.BAD_OPTION, option="evaluation", reason=reason, hint="Leave the evaluation out.")
+    if ALGORITHMS[algorithm].discovers:
+        reason = f"{algorithm} makes the schema that its rows have, and parties score rows of the schema before it"
+        raise PrivityError(Catalogue.BAD_OPTION, option="evaluation", reason=reason, hint="Leave the evaluation out.")
     _check_targets(evaluation.targets, schema)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from privity.common.data.coded_table import CodedTable
-from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.protocol.evaluation_scores import Evaluation, MarginalScore, TreeScore, check_scores
 from privity.common.protocol.steps import Contribute, Done, Refusal
 from privity.common.release.evaluation import scores_over_parties
@@ -57,6 +57,13 @@ def test_an_evaluation_without_any_table_is_refused_before_any_party_is_asked(mo
     with pytest.raises(PrivityError, match="every table has more than"):
         check_evaluation(Evaluation(Fraction(1, 2)), "dp-subn", Fraction(1), schema)
     check_evaluation(Evaluation(Fraction(1, 2), schema.names[:1]), "dp-subn", Fraction(1), schema)
+
+
+def test_an_evaluation_of_a_run_that_discovers_is_refused_before_any_party_is_asked() -> None:
+    """Its synthetic rows are of a schema that parties do not have when they are asked to score."""
+    with pytest.raises(PrivityError, match="discover makes the schema") as refused:
+        check_evaluation(Evaluation(Fraction(1, 2)), "discover", Fraction(1), make_schema((3, 3)))
+    assert refused.value.kind is Catalogue.BAD_OPTION
 
 
 @pytest.mark.parametrize(

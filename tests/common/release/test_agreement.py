@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from privity.common.errors import ProblemsFound
+from privity.common.errors import Catalogue, ProblemsFound
 from privity.common.privacy.statement import in_words
 from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.release.release_contents import MARGINALS, PRIVACY, RUN, SCORES
@@ -127,6 +127,25 @@ def test_whoever_reads_a_release_compares_them(made: Path, tmp_path: Path) -> No
     folder = changed(made, tmp_path / "release", put(PRIVACY, "parties", 0, "rows", value=1_000_000_000))
     for read in (check_release, read_release, report_of, Release):
         assert "marginals.json tables[0].rows" in said(lambda read=read: read(folder))
+
+
+@pytest.mark.parametrize(
+    ("where", "change"),
+    [
+        ("marginals.json tables", put(MARGINALS, "tables", 0, "counts", 0, value=-70_000)),
+        ("marginals.json tables", put(MARGINALS, "tables", 0, "counts", 0, value=-(2**63))),
+        ("scores.json scores", put(SCORES, "scores", 0, "sum", value=-70_000)),
+        ("scores.json scores", put(SCORES, "scores", 0, "sum", value=2**63 - 1)),
+    ],
+)
+def test_sums_that_no_rows_give_are_named(made: Path, tmp_path: Path, where: str, change: Change) -> None:
+    folder = changed(made, tmp_path / "release", change)
+    for read in (check_release, read_release, report_of, Release):
+        with pytest.raises(ProblemsFound) as found:
+            read(folder)
+        (problem,) = found.value.problems
+        assert f"{Path(problem.file).name} {problem.field}" == where
+        assert problem.rule == Catalogue.IMPLAUSIBLE_SUM.value.code
 
 
 def tenth(document: Any, key: str = "") -> Any:
