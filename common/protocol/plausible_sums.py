@@ -23,7 +23,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
-from itertools import combinations
+from itertools import combinations, count
 
 import numpy as np
 import numpy.typing as npt
@@ -81,7 +81,7 @@ class PlausibleSums:
 
     def __init__(self, derived: DerivedAttributes, variables: Fraction) -> None:
         self._derived, self._variables = derived, variables
-        self._rounds = 0
+        self._rounds = count(1)
         # By rows and attributes in ascending order: the most exact counts so far, and how near the true ones are.
         self._known: dict[tuple[int, Marginal], tuple[Counts, int]] = {}
         self._derived_of: dict[int, set[int]] = defaultdict(set)
@@ -89,7 +89,7 @@ class PlausibleSums:
     def of_other_codes(self, derived: DerivedAttributes) -> PlausibleSums:
         """For the further rounds of the same run, over rows that are coded anew."""
         found = PlausibleSums(derived, self._variables)
-        found._rounds = self._rounds
+        found._rounds = self._rounds  # the same one: all rounds of a run share the chance
         return found
 
     def fault(self, tables: Sequence[NoisyTable], revealed: int = 0) -> str | None:
@@ -113,8 +113,8 @@ class PlausibleSums:
         return f"a score is not between 0 and the {rows} rows that it is about"
 
     def _chance_of_a_round(self) -> float:
-        self._rounds += 1
-        return CHANCE / (self._rounds * (self._rounds + 1))
+        number = next(self._rounds)
+        return CHANCE / (number * (number + 1))
 
     def _fault(self, tables: Sequence[NoisyTable], law: NoiseLaw, rows: int, chance: float) -> str | None:
         """Of tables of one shape."""

@@ -181,10 +181,9 @@ def chances_of(judged: PlausibleSums, *rounds: Callable[[PlausibleSums], object]
 
 def test_all_rounds_of_a_run_share_the_chance_of_a_false_alarm() -> None:
     """Whatever is compared with what: every count of every table has a part of it, over other codes too."""
-    used = 0.0
-    judged = sums()
+    used, first = 0.0, sums()
     for number in range(30):
-        judged = judged.of_other_codes(DERIVED) if number % 3 else judged
+        judged = first.of_other_codes(DERIVED) if number % 3 else first
         tables = [table(0, counts=[400, 600]), table(1, counts=[400, 600])]
         # Of a table of one attribute: its two cells, and their sum.
         cells, whole = chances_of(judged, lambda one, tables=tables: one.fault(tables))
