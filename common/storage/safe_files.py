@@ -38,16 +38,16 @@ def regular(path: Path | str, *, links: bool = True) -> BufferedReader:
     """
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if links else os.O_NOFOLLOW)
     try:
-        descriptor = os.open(path, flags)
+        handle = os.open(path, flags)
     except FileNotFoundError as error:
         raise PrivityError(Catalogue.FILE_MISSING, file=path) from error
     except OSError as error:
         reason = LINKED if error.errno == errno.ELOOP and not links else error.strerror
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=reason) from error
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=NO_FILE)
-    return os.fdopen(descriptor, "rb")
+    return os.fdopen(handle, "rb")
 
 
 def read_regular(path: Path | str, *, links: bool = True, most: int = LARGEST_FILE) -> bytes:
@@ -127,11 +127,11 @@ def _write_new(file: Path, content: bytes, mode: int) -> None:
 
 def sync(path: Path) -> None:
     """Have the content of a file, or the names in a folder, on disk."""
-    descriptor = os.open(path, os.O_RDONLY)
+    handle = os.open(path, os.O_RDONLY)
     try:
-        os.fsync(descriptor)
+        os.fsync(handle)
     finally:
-        os.close(descriptor)
+        os.close(handle)
 
 
 def private_folder(folder: Path) -> None:

@@ -156,7 +156,7 @@ def test_the_curator_itself_looks_at_who_calls(site: Site, proxy, tmp_path: Path
     (tmp_path / "tls.pem").write_bytes(certificate)
     write_private(tmp_path / "tls.key", key)
     with through(proxy(site), site):
-        manifest = read_manifest(party / "manifest.json", party / "organiser.pub")
+        manifest = read_manifest(site.place / "organiser" / "manifest.json", party / "organiser.pub")
         member = check_connection(address, None, manifest, party / "tls.pem", party / "tls.key")
         stranger = check_connection(address, None, manifest, tmp_path / "tls.pem", tmp_path / "tls.key")
     assert not member.of_identity
