@@ -21,11 +21,13 @@ MOST_COMMANDS = 15
 
 
 @pytest.fixture
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The parties' rows and the schema, as the page makes them, on a machine whose ledgers nobody has used."""
+def place(tmp_path: Path, port_of_the_pages: int, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The parties' rows and the schema, as the page makes them, on a machine whose ledgers nobody has used.
+
+    Whoever asks for it holds the port.
+    """
+    del port_of_the_pages
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "account"))
-    if listening(7443):
-        pytest.skip("port 7443, which the page names, is taken on this machine")
     make_files(tmp_path)
     return tmp_path
 
@@ -73,13 +75,15 @@ def test_the_page_is_followed_to_its_end(place: Path, nodes: Background) -> None
     assert first != second, "the second has the domains that were found"
 
 
-def test_a_party_that_nobody_sealed_is_told_so_and_stops(place: Path, nodes: Background) -> None:
+def test_a_party_that_nobody_sealed_is_told_so_and_stops(
+    place: Path, nodes: Background, port_of_the_pages: int
+) -> None:
     for command in commands()[:10]:
         if serves(command):
             nodes.start(command)
         else:
             assert here(place, command).returncode == 0
-    wait_until(lambda: listening(7443), "the curator")
+    wait_until(lambda: listening(port_of_the_pages), "the curator")
     # The north lost its folder and joined anew; its answer never came to the organiser.
     (place / "north").rename(place / "lost")
     again = "privity party init --invite organiser/invites/north.json --data north.csv --population p --total-epsilon 1"
