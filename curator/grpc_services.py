@@ -26,6 +26,7 @@ from privity.curator.metrics import CuratorMetrics, Unwelcome
 from privity.curator.pending_steps import Desk
 from privity.curator.run_queue import Runs
 from privity.curator.run_state import Run
+from privity.curator.submissions import open_signed
 
 LONGEST_WAIT_SECONDS = 60
 EVENTS_A_SILENCE = 3
@@ -200,7 +201,9 @@ class OperatorServicer(rpc.OperatorServicer):
         self, request: pb.SubmitRequest, context: grpc.aio.ServicerContext
     ) -> pb.SubmitReply:
         operator = self._caller(context)
-        return pb.SubmitReply(run=self._runs.submit(request.token, request.request, request.name, operator))
+        signed = open_signed(request.request, self._manifests.current(), operator)
+        run = self._runs.submit(request.token, signed.asked, signed.run, operator, request.request)
+        return pb.SubmitReply(run=run)
 
     async def Watch(  # noqa: N802
         self, request: pb.RunName, context: grpc.aio.ServicerContext

@@ -19,6 +19,7 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.notices.channels import Channel
 from privity.common.notices.outbox import Outbox
 from privity.common.protocol.steps import Reply, Step
+from privity.common.run_request import canonical_request, parse_request
 from privity.common.storage.journal import Journal
 from privity.common.text.utc_times import utc, utc_now
 from privity.curator.announcements import Announcements
@@ -32,7 +33,6 @@ from privity.curator.released_files import released_files
 from privity.curator.run_driver import RunDriver
 from privity.curator.run_outcome import HERE, outcome, unforeseen
 from privity.curator.run_progress_marks import BY_DISCARD, BY_OPERATOR, End, Marks
-from privity.curator.run_request import canonical_request, parse_request
 from privity.curator.run_state import Run
 from privity.curator.run_state_machine import (
     AT_WORK,
@@ -132,8 +132,8 @@ class Runs:
         return self._runs[name].request.parties
 
     def _add(self, kept: Submission) -> Run:
-        request = parse_request(kept.request.encode())
-        run = self._runs[kept.run] = Run(kept.run, request, kept.at, kept.by, since=kept.at)
+        run = Run(kept.run, kept.run_request(), kept.at, kept.by, kept.signed.encode(), since=kept.at)
+        self._runs[kept.run] = run
         return run
 
     def _enqueue(self, run: Run) -> None:
@@ -141,12 +141,12 @@ class Runs:
             self._queue[run.name] = run
             self._due.set()
 
-    def submit(self, token: str, request: bytes, name: str = "", operator: str = "") -> str:
+    def submit(self, token: str, request: bytes, name: str = "", operator: str = "", signed: bytes = b"") -> str:
         """Name of the run that this token stands for; the same token again gives the same name.
 
         Args:
             name: what the run is to be called; a name of its own if it is empty.
-            operator: whose run it is.
+            operator: whose run it is; signed: the request as it signed it, without which no party takes part.
         """
         manifest = self._manifests.current()
         parse_request(request).check(manifest, self._schemas.of(manifest))
@@ -167,7 +167,7 @@ class Runs:
         if name:
             check_free(name, self._runs, self._releases)
         check_many(operator, self._runs.values())
-        fresh = Submission(name or f"run-{secrets.token_hex(6)}", asked, utc_now(), operator)
+        fresh = Submission(name or f"run-{secrets.token_hex(6)}", asked, utc_now(), operator, signed.decode())
         self._journal.record(key, "request", fresh.bytes())
         run = self._add(fresh)
         self._enqueue(run)
@@ -403,7 +403,7 @@ class Runs:
         self._desk.listen(run.name, Listener(meter.traffic, partial(self._noted, run), known))
         driver = RunDriver(
             run.name, run.request, manifest, self._schemas.of(manifest), self._journal, ask, meter, sealed=sealed,
-            sign=self._signed.sign, submitter=run.submitter, waiting=self._desk.waiting,
+            sign=self._signed.sign, signed=run.signed, waiting=self._desk.waiting,
             place=lambda: self._keep_place(run),
         )  # fmt: skip
         driver.remind = self._marks.resumed(run.name)

@@ -22,6 +22,8 @@ from privity.common.storage.canonical_json import b64, canonical_bytes, digest, 
 
 FORMAT_VERSION = 1
 MOST_MEMBERS, LARGEST_SPEC = 1_000, 1 << 17
+LARGEST_SIGNED = LARGEST_SPEC + (1 << 19)
+"""Most bytes of a request as its operator signed it: those of a run request, and the names of the most members."""
 _ENROLLED_AS = "privity enrolment"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _MODULUS = re.compile(r"[1-9a-f][0-9a-f]{0,4095}")

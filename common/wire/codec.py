@@ -25,7 +25,15 @@ from privity.common.protocol import steps
 from privity.common.protocol.evaluation_scores import scores_from
 from privity.common.protocol.round import Replacement, Round, Scores, Tables
 from privity.common.protocol.round_attempt import Attempt
-from privity.common.protocol.run_spec import LARGEST_SPEC, MOST_MEMBERS, Enrolment, RunPlan, RunSpec, check_run_name
+from privity.common.protocol.run_spec import (
+    LARGEST_SIGNED,
+    LARGEST_SPEC,
+    MOST_MEMBERS,
+    Enrolment,
+    RunPlan,
+    RunSpec,
+    check_run_name,
+)
 from privity.common.storage.canonical_json import canonical_bytes, fraction, parse, positive_fraction
 from privity.common.text.utc_times import check_utc
 from privity.common.text.visible import cut
@@ -86,7 +94,7 @@ def encode_step(step: steps.Step) -> bytes:
     message = pb.Step(run=step.run)
     match step:
         case steps.Enrol():
-            message.enrol.CopyFrom(pb.Enrol(spec=canonical_bytes(step.spec.to_dict()), submitter=step.submitter))
+            message.enrol.CopyFrom(pb.Enrol(spec=canonical_bytes(step.spec.to_dict()), request=step.request))
         case steps.Begin():
             message.begin.plan = canonical_bytes(step.plan.to_dict())
         case steps.Contribute():
@@ -155,7 +163,8 @@ def decode_step(data: bytes) -> steps.Step:
         match message.WhichOneof("body"):
             case "enrol":
                 spec = RunSpec.from_dict(_parsed(message.enrol.spec, LARGEST_SPEC))
-                step: steps.Step = steps.Enrol(spec, cut(message.enrol.submitter, LONGEST_NAME))
+                _check_size(message.enrol.request, LARGEST_SIGNED)
+                step: steps.Step = steps.Enrol(spec, message.enrol.request)
             case "begin":
                 step = steps.Begin(RunPlan.from_dict(_parsed(message.begin.plan, LARGEST_PLAN)))
             case "contribute":

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from privity.common.consortium.manifest import CURATOR, Manifest, sign_manifest
-from privity.common.consortium.member_folder import SCHEMA
+from privity.common.consortium.manifest import CURATOR, Manifest, read_manifest, sign_manifest
+from privity.common.consortium.member_folder import ORGANISER_KEY, SCHEMA
 from privity.common.crypto.certificates import Authority, issue, make_authority, self_signed
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.paillier import SMALLEST_BITS
@@ -55,6 +55,11 @@ class Consortium:
     def operator_files(self) -> tuple[Path, Path, Path]:
         """Authority, certificate and key with which the operator dials."""
         return self.operator / "authority.pem", self.operator / "tls.pem", self.operator / "tls.key"
+
+    @property
+    def manifest(self) -> Manifest:
+        """As the organiser signed it."""
+        return read_manifest(self.curator / "manifest.json", self.curator / ORGANISER_KEY)
 
     def party(self, name: str) -> Path:
         return self.folder / "parties" / name

@@ -14,9 +14,9 @@ import pytest
 
 from privity.common.errors import PrivityError
 from privity.common.protocol.steps import Close
+from privity.common.run_request import parse_request
 from privity.curator.announcements import Announcements
 from privity.curator.run_queue import Runs
-from privity.curator.run_request import parse_request
 from privity.curator.run_state_machine import COMPLETED, DISCARDED, FAILED, QUEUED, RUNNING, STOPPED
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.network import NetworkConsortium

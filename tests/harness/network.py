@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +22,7 @@ from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.secure_sum_method import Method
 from privity.common.protocol.session import Session
 from privity.common.protocol.steps import Begin, Enrol, Enrolled
+from privity.common.signed_request import sign_request
 from privity.common.storage.canonical_json import b64
 from privity.common.storage.safe_files import write_whole
 from privity.curator import announcements
@@ -133,6 +136,7 @@ class NetworkConsortium:
         )
         manifests = ManifestFile(manifest, organiser_key)
         self.server = CuratorServer(config, manifests, consortium.schema, silence)
+        self._submit, self.server.runs.submit = self.server.runs.submit, self._signed  # type: ignore[method-assign]
         self.port = 0
         self._agents: dict[str, asyncio.Task[None]] = {}
 
@@ -192,12 +196,23 @@ class NetworkConsortium:
             await self.stop_agent(name)
         await self.server.stop()
 
+    def _signed(self, token: str, request: bytes, name: str = "", operator: str = "", signed: bytes = b"") -> str:
+        """A run submitted as by an operator's client: parties take part in none that is not signed."""
+        with contextlib.suppress(ValueError, KeyError):
+            document, run = json.loads(request), name or f"run-{secrets.token_hex(6)}"
+            by = (
+                signed
+                or sign_request(document, run, self.server._manifests.current(), *self.consortium.operator).bytes()
+            )
+            return self._submit(token, request, run, operator, by)
+        return self._submit(token, request, name, operator)
+
     async def begin(self, spec: RunSpec | None = None) -> RunPlan:
         """Enrol every party over the network and give it the plan."""
         spec = spec or self.consortium.spec()
 
         async def enrol(member: str) -> Enrolment:
-            reply = await self.server.desk.ask(member, Enrol(spec), "enrolment")
+            reply = await self.server.desk.ask(member, self.consortium.signed(Enrol(spec)), "enrolment")
             assert isinstance(reply, Enrolled)
             return Enrolment.from_dict(reply.enrolment)
 

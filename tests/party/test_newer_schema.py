@@ -21,10 +21,10 @@ from privity.common.privacy.population import parse_population
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.secure_sum_method import MASKS
 from privity.common.protocol.steps import Begin, Close, Enrol, Enrolled, Pending, Refusal, Step
+from privity.common.run_request import RunRequest
 from privity.common.wire.codec import decode_reply, encode_step
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.curator import joining as curator_joining
-from privity.curator.run_request import RunRequest
 from privity.curator.server import load_config as load_curator
 from privity.deploy.consortium.organiser import Organiser
 from privity.party import joining

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -45,6 +45,10 @@ class RunRequest:
     evaluation: Evaluation | None = None
     automatic: dict[str, Any] | None = None
     parties: tuple[str, ...] | None = None
+
+    def over(self, parties: Sequence[str]) -> RunRequest:
+        """The same over exactly these parties."""
+        return replace(self, parties=tuple(parties))
 
     def spec(self, run: str, manifest: Manifest) -> RunSpec:
         return RunSpec(
