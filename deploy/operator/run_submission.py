@@ -82,7 +82,7 @@ def submit_to(
     """
     run = name or f"run-{secrets.token_hex(6)}"
     signed = sign_request(request, run, manifest, client.certificate.read_bytes(), client.key.read_bytes())
-    return client.submit(signed, token or secrets.token_hex(16), name)
+    return client.submit(signed, secrets.token_hex(16) if token is None else token, name)
 
 
 def check_completed(run: str, last: RunEvent) -> None:

@@ -16,14 +16,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.common.consortium.manifest import read_manifest
 from privity.common.crypto.certificates import self_signed
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.signed_request import SignedRequest
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.curator.run_state_machine import COMPLETED, DISCARDED, FAILED, QUEUED, RUNNING, STOPPED
 from privity.curator.submissions import check_word
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.run_status import explained
+from privity.deploy.operator.run_submission import submit_to
 from tests.curator.test_network_backend import channel
 from tests.curator.test_run_driver import consortium_for_runs, end_of, request
 from tests.deploy.cli.test_run import operator_of
@@ -51,9 +54,20 @@ def two_operators(folder: Path | None = None) -> TestConsortium:
     return consortium_for_runs(tls=tls, folder=folder)
 
 
+class SigningClient(OperatorClient):
+    """Submits what it is given as `privity run submit` does."""
+
+    def submit(self, request: Any, token: str, name: str = "") -> str:
+        if isinstance(request, SignedRequest):
+            return super().submit(request, token, name)
+        folder = self.authority.parent
+        manifest = read_manifest(folder / "manifest.json", folder / "organiser.pub")
+        return submit_to(self, manifest, request, token, name)
+
+
 def client_of(network: NetworkConsortium, operator: str) -> OperatorClient:
     files = network.consortium.tls.files(network.folder, "operator", operator)
-    return OperatorClient(f"{HOST}:{network.port}", network.folder / "authority.pem", *files)
+    return SigningClient(f"{HOST}:{network.port}", network.folder / "authority.pem", *files)
 
 
 def without_the_submitter(network: NetworkConsortium) -> None:
