@@ -49,6 +49,7 @@ FORMAT_OF_SECTION = {
     "Answers to invites": "join",
     "manifest.json": "manifest",
     "Run request": "run_request",
+    "Signed request": "signed_request",
     "privacy.json": "privacy",
     "run.json": "run",
     "attestations.json": "attestations",
