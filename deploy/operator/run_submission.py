@@ -13,6 +13,7 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.signed_request import sign_request
 from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
+from privity.curator.submissions import check_word
 from privity.deploy.operator.foreseen_refusals import Forecast, forecast_of
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.operator_folder import client_of, newest_manifest
@@ -81,6 +82,7 @@ def submit_to(
         PrivityError: no connection, or what the curator refused.
     """
     run = name or f"run-{secrets.token_hex(6)}"
+    check_word("name", run)
     signed = sign_request(request, run, manifest, client.certificate.read_bytes(), client.key.read_bytes())
     return client.submit(signed, secrets.token_hex(16) if token is None else token, name)
 
