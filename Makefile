@@ -8,7 +8,7 @@ AT_ONCE := --dist loadfile --no-loadscope-reorder
 # Tests are compiled once, whatever the environment says: that takes longer than most of them run.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: demo check test test-long lint compiled generate site gallery package constraints clean
+.PHONY: demo check test tests test-long lint compiled generate site gallery package dist check-dist locks clean
 
 # AIM over the RAND health insurance table (statsmodels), split among three hospitals of unequal size.
 # $(1): the programs of an environment; $(2): the release folder.
@@ -24,14 +24,23 @@ demo: $(VENV)/plain.stamp
 	$(call simulated,$(BIN),demo-release)
 	@echo; head -n 6 demo-release/synthetic.csv
 
+# $(1): an environment to make; $(2): the file of locks/ with all that it gets, each with its hash.
+define locked
+	$(PYTHON) -m venv $(1)
+	$(1)/bin/pip install --quiet --disable-pip-version-check --require-hashes -r locks/$(2).txt
+endef
+
 # An answer within a minute, while you work: what needs no other process, and no large sample.
 check: lint
 	$(BIN)/pytest -m unit --ignore tests/benchmarks -n logical $(AT_ONCE) --hypothesis-profile quick
 
-# Two workers more than there are processors: many of these tests wait. Each would compile all test files of a fresh
-# clone, unless that is done before: beside mypy, which uses one processor.
+# The linters beside the tests: mypy uses one processor.
 test:
-	$(MAKE) --jobs 2 lint compiled
+	$(MAKE) --jobs 2 lint tests
+
+# Two workers more than there are processors: many of these tests wait. Each would compile all test files of a fresh
+# clone, unless that is done before.
+tests: compiled
 	$(BIN)/pytest -m "not long" $(WORKERS) $(AT_ONCE)
 
 lint: $(VENV)/test.stamp
@@ -59,22 +68,36 @@ gallery: $(VENV)/gallery.stamp
 # Wheel and source distribution, in dist/: built, checked, installed into an empty environment, and tried there with the
 # demo. `make package PYTHON=python3.13` tries another Python.
 package:
-	rm -rf dist build/package
-	$(PYTHON) -m venv build/package/tools
-	build/package/tools/bin/pip install --quiet --disable-pip-version-check build twine
-	build/package/tools/bin/python -m build --outdir dist .
+	$(MAKE) dist
+	$(MAKE) check-dist
+
+# Built once: a release publishes these bytes. Nothing runs here but what builds them.
+dist:
+	rm -rf dist build/dist
+	$(call locked,build/dist,build)
+	build/dist/bin/python -m build --no-isolation --outdir dist .
+
+# The files that are in dist/, without changing them.
+check-dist:
+	rm -rf build/package
+	$(call locked,build/package/tools,release)
 	build/package/tools/bin/twine check --strict dist/*
-	$(PYTHON) -m venv build/package/venv
-	build/package/venv/bin/pip install --quiet --disable-pip-version-check -c constraints.txt dist/*.whl
+	$(call locked,build/package/venv,node)
+	build/package/venv/bin/pip install --quiet --disable-pip-version-check --no-index --no-deps dist/*.whl
 	$(call simulated,build/package/venv/bin,build/package/release)
 	build/package/venv/bin/privity verify build/package/release
 
-# The exact versions with which a release is made, for every Python and system that is supported.
-constraints:
-	$(PYTHON) -m venv build/constraints
-	build/constraints/bin/pip install --quiet --disable-pip-version-check uv
-	build/constraints/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --extra all \
-	  --no-header --no-annotate --output-file constraints.txt pyproject.toml
+# The exact versions, with hashes, of what is installed for a node or a release, on every Python and system that is
+# supported. Wheels only: a source distribution would fetch what builds it, by no hash.
+LOCK = build/locks/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+  --only-binary :all: --emit-build-options --no-header --no-annotate
+locks:
+	$(call locked,build/locks,release)
+	$(LOCK) --extra all --group backend --output-file locks/all.txt pyproject.toml
+	$(LOCK) --constraint locks/all.txt --group backend --output-file locks/node.txt pyproject.toml
+	$(LOCK) --constraint locks/all.txt --group build --output-file locks/build.txt
+	$(LOCK) --group release --output-file locks/release.txt
+	$(LOCK) --group audit --output-file locks/audit.txt
 
 # Regenerate the committed protobuf and gRPC code from protos/.
 generate: $(VENV)/test.stamp
@@ -87,10 +110,12 @@ $(VENV)/plain.stamp: pyproject.toml
 	$(BIN)/pip install --quiet --disable-pip-version-check -e .
 	touch $@
 
+# Not compiled: most modules that come along are never loaded, and Python compiles the others when it loads them first.
 $(VENV)/%.stamp: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --disable-pip-version-check -e ".[$*]"
-	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps -r tests/pip-without-dependencies.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile -e ".[$*]"
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-compile --no-deps \
+	  -r tests/pip-without-dependencies.txt
 	touch $@
 
 clean:

@@ -78,7 +78,14 @@ class Catalogue(Enum):
         "ledger-unusable",
         "FAILED_PRECONDITION",
         "the ledger {file} cannot be used: {reason}",
-        "Nothing is released without a ledger. Restore it or make room for it; never start an empty one instead.",
+        "Nothing is released without a ledger. Restore it or make room for it; never start an empty one instead."
+        " If it is a backup that lacks lines: privity party restored --config party.toml.",
+    )
+    POPULATION_FROZEN = ErrorKind(
+        "population-frozen",
+        "FAILED_PRECONDITION",
+        "the ledger of {population!r} was set back: what was charged after the backup is not in it",
+        "Find out what was spent, and say so: privity population adjust {population!r} --spent-epsilon EPSILON.",
     )
     NO_ROOM = ErrorKind(
         "no-room",
@@ -119,6 +126,13 @@ class Catalogue(Enum):
         "the round {round} is not revealed: {reason}",
         "Start a new run; nothing was revealed.",
     )
+    IMPLAUSIBLE_SUM = ErrorKind(
+        "implausible-sum",
+        "ABORTED",
+        "what the parties sent for {phase} is no sum of their rows and noise: {reason}",
+        "A party counts other rows than it enrolled, or something altered the sum. Nothing is published, and what was"
+        " charged stays charged. Look for the cause before another run: privity transcript verify.",
+    )
     IDENTITY_UNKNOWN = ErrorKind(
         "identity-unknown",
         "PERMISSION_DENIED",
@@ -127,6 +141,12 @@ class Catalogue(Enum):
     )
     CONNECTION_FAILED = ErrorKind("connection-failed", "UNAVAILABLE", "no connection to {address}: {reason}", "{hint}")
     CURATOR_REFUSED = ErrorKind("curator-refused", "FAILED_PRECONDITION", "{address}: {reason}", "{hint}")
+    TWO_NODES = ErrorKind(
+        "two-nodes",
+        "PERMISSION_DENIED",
+        "{party}: a newer node serves under the same certificate",
+        "Let one of them serve. Never run a copy of a node's folder: each samples noise of its own.",
+    )
     MALFORMED = ErrorKind(
         "malformed-message",
         "INVALID_ARGUMENT",
@@ -151,6 +171,12 @@ class Catalogue(Enum):
         "RESOURCE_EXHAUSTED",
         "{limit} runs of the operator {submitter} are unfinished, which is the most allowed",
         "Wait until one of them has ended, or discard one: privity run list, privity run stop RUN --discard.",
+    )
+    TOO_MANY_CALLS = ErrorKind(
+        "too-many-calls",
+        "RESOURCE_EXHAUSTED",
+        "the curator takes {limit} such calls a second of one member, and this was one too many",
+        "Wait a few seconds and try again; call less often in a loop.",
     )
     TOO_MANY_RUNS = ErrorKind(
         "too-many-runs",

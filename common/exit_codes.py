@@ -42,6 +42,7 @@ OF_KIND = {
     Catalogue.POPULATION_UNDECLARED: Exit.BUDGET,
     Catalogue.BUDGET_EXHAUSTED: Exit.BUDGET,
     Catalogue.LEDGER_UNUSABLE: Exit.BUDGET,
+    Catalogue.POPULATION_FROZEN: Exit.BUDGET,
     Catalogue.TRANSCRIPTS_DIFFER: Exit.DIFFER,
 }
 

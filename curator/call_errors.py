@@ -14,6 +14,7 @@ from google.protobuf.message import DecodeError
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.connection_silence import StalledError
+from privity.curator.call_quotas import CallQuotas
 from privity.curator.metrics import CuratorMetrics, Unwelcome
 
 LONGEST_DETAILS = 3_000
@@ -65,8 +66,9 @@ async def _named(context: grpc.aio.ServicerContext) -> AsyncIterator[None]:
 class NamedErrors(grpc.aio.ServerInterceptor):
     """Stands before every service."""
 
-    def __init__(self, metrics: CuratorMetrics) -> None:
+    def __init__(self, metrics: CuratorMetrics, quotas: CallQuotas) -> None:
         self._metrics = metrics
+        self._quotas = quotas
 
     async def intercept_service(
         self,
@@ -84,13 +86,18 @@ class NamedErrors(grpc.aio.ServerInterceptor):
             except DecodeError:
                 return _MALFORMED
 
-        request = self._stream if handler.request_streaming else self._unary
+        request: Callable[[Any], Any] = self._stream if handler.request_streaming else self._unary
+
+        def begin(given: Any, context: grpc.aio.ServicerContext) -> Any:
+            self._quotas.take(handler_call_details.method, context.auth_context())
+            return request(given)
+
         if handler.response_streaming:
             name = "stream_stream" if handler.request_streaming else "unary_stream"
-            wrapped: Any = _streamed(getattr(handler, name), request)
+            wrapped: Any = _streamed(getattr(handler, name), begin)
         else:
             name = "stream_unary" if handler.request_streaming else "unary_unary"
-            wrapped = _single(getattr(handler, name), request)
+            wrapped = _single(getattr(handler, name), begin)
         return handler._replace(request_deserializer=checked, **{name: wrapped})
 
     def _unary(self, request: Any) -> Any:
@@ -104,21 +111,21 @@ class NamedErrors(grpc.aio.ServerInterceptor):
             yield self._unary(request)
 
 
-Checked = Callable[[Any], Any]
+Begun = Callable[[Any, grpc.aio.ServicerContext], Any]
 
 
-def _single(method: Callable[..., Awaitable[Any]], check: Checked) -> Callable[..., Awaitable[Any]]:
+def _single(method: Callable[..., Awaitable[Any]], begin: Begun) -> Callable[..., Awaitable[Any]]:
     async def call(request: Any, context: grpc.aio.ServicerContext) -> Any:
         async with _named(context):
-            return await method(check(request), context)
+            return await method(begin(request, context), context)
 
     return call
 
 
-def _streamed(method: Callable[..., Any], check: Checked) -> Callable[..., Any]:
+def _streamed(method: Callable[..., Any], begin: Begun) -> Callable[..., Any]:
     async def call(request: Any, context: grpc.aio.ServicerContext) -> AsyncIterator[Any]:
         async with _named(context):
-            answers = method(check(request), context)
+            answers = method(begin(request, context), context)
             if hasattr(answers, "__aiter__"):
                 async for answer in answers:
                     yield answer

@@ -21,6 +21,7 @@ from privity.common.text.visible import cut
 from privity.common.wire.codec import CHUNK_BYTES, MalformedMessageError, chunks
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
+from privity.curator.call_quotas import Beside
 from privity.curator.incoming_replies import Arrivals
 from privity.curator.metrics import CuratorMetrics, Unwelcome
 from privity.curator.pending_steps import Desk
@@ -121,6 +122,7 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         self._silence = silence
         self._manifests = manifests
         self._metrics = metrics
+        self._beside = Beside()
 
     def _caller(self, context: grpc.aio.ServicerContext) -> str:
         return caller(context, "party", self._manifests.current(), self._metrics)
@@ -134,8 +136,11 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
     async def NextStep(  # noqa: N802 - the service's own name
         self, request: pb.NextStepRequest, context: grpc.aio.ServicerContext
     ) -> None:
-        party = self._caller(context)
+        party, process = self._caller(context), cut(request.process, LONGEST_VERSION)
+        self._desk.of_process(party, process)
         message = await self._desk.next_step(party, min(request.wait_seconds, LONGEST_WAIT_SECONDS))
+        # Another node may have come while this one waited.
+        self._desk.of_process(party, process)
         if message is not None:
             for chunk in chunks(message):
                 await _send(context, chunk, self._silence)
@@ -149,7 +154,7 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         message = await self._arrivals.collect(party, (chunk.data async for chunk in request_iterator))
         try:
             if message is not None:
-                self._desk.deliver(party, message)
+                await self._desk.read_and_deliver(party, message)
         except MalformedMessageError:
             self._metrics.call_refused(Unwelcome.MALFORMED)
             raise PrivityError(Catalogue.MALFORMED, sender=party) from None
@@ -157,9 +162,13 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
 
     async def Alive(  # noqa: N802
         self, request: pb.AliveRequest, context: grpc.aio.ServicerContext
-    ) -> pb.Receipt:
-        self._desk.alive(self._caller(context)).version = cut(request.version, LONGEST_VERSION)
-        return pb.Receipt()
+    ) -> pb.AliveReply:
+        party = self._caller(context)
+        self._desk.of_process(party, cut(request.process, LONGEST_VERSION))
+        desk = self._desk.alive(party)
+        desk.version = cut(request.version, LONGEST_VERSION)
+        run, key, digest = desk.last
+        return pb.AliveReply(run=run, key=key, digest=digest, other=desk.other)
 
     async def Fetch(  # noqa: N802
         self, request: pb.RunName, context: grpc.aio.ServicerContext
@@ -170,7 +179,9 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
     async def Publish(  # noqa: N802
         self, request: pb.PublishRequest, context: grpc.aio.ServicerContext
     ) -> pb.Receipt:
-        self._runs.limits.take(self._caller(context), request.document)
+        party = self._caller(context)
+        limits = await self._beside.run(party, self._runs.limits.read, party, request.document)
+        self._runs.limits.keep(limits, request.document)
         return pb.Receipt()
 
 
@@ -190,6 +201,7 @@ class OperatorServicer(rpc.OperatorServicer):
         self._silence = silence
         self._manifests = manifests
         self._metrics = metrics
+        self._beside = Beside()
 
     def _caller(self, context: grpc.aio.ServicerContext) -> str:
         return caller(context, "operator", self._manifests.current(), self._metrics)
@@ -202,7 +214,8 @@ class OperatorServicer(rpc.OperatorServicer):
     ) -> pb.SubmitReply:
         operator = self._caller(context)
         signed = open_signed(request.request, self._manifests.current(), operator)
-        run = self._runs.submit(request.token, signed.asked, signed.run, operator, request.request)
+        asked = await self._beside.run(operator, self._runs.read, signed.asked)
+        run = self._runs.take(request.token, asked, signed.run, operator, request.request)
         return pb.SubmitReply(run=run)
 
     async def Watch(  # noqa: N802

@@ -15,7 +15,7 @@ from privity.common.consortium.member_folder import make_folder, make_join
 from privity.common.consortium.schema_file import SchemaFile
 from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.storage.safe_files import write_private
+from privity.common.storage.safe_files import read_regular, write_private
 from privity.curator.server import CuratorConfig
 
 SETTINGS = "curator.toml"
@@ -80,13 +80,10 @@ def accept(config: CuratorConfig, file: Path, schema: Path | None = None) -> tup
         PrivityError: it is not the organiser's, of another consortium, or over another schema.
     """
     manifests = ManifestFile(config.manifest, config.organiser_key)
-    try:
-        document = file.read_bytes()
-    except FileNotFoundError:
+    if not file.exists():
         first = "privity consortium seal, if the path is right"
-        raise PrivityError(Catalogue.OUT_OF_ORDER, missing=file, first=first) from None
-    except OSError as error:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=file, reason=error.strerror) from None
+        raise PrivityError(Catalogue.OUT_OF_ORDER, missing=file, first=first)
+    document = read_regular(file)
     manifest = manifests.opened(document, str(file))
     given = schema or config.schema
     if (digest := load_schema(given).digest) != manifest.schema_digest:

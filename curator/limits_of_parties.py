@@ -17,7 +17,11 @@ class LimitsOfParties:
         self._journal, self._manifests = journal, manifests
 
     def take(self, party: str, document: bytes) -> None:
-        """Keep what a party publishes, in the place of what it published before.
+        """Keep what a party publishes, in the place of what it published before; raises as ``read``."""
+        self.keep(self.read(party, document), document)
+
+    def read(self, party: str, document: bytes) -> PublishedLimits:
+        """What a party publishes, checked; may be asked from any thread.
 
         Raises:
             PrivityError: message-too-large; tampered: it is not this party's.
@@ -29,7 +33,11 @@ class LimitsOfParties:
         if found.party != party:
             reason = f"they are those of {found.party}"
             raise PrivityError(Catalogue.TAMPERED, what=f"the limits that {party} publishes", reason=reason)
-        key, digest = f"#limits/{party}", hashlib.sha256(document).hexdigest()
+        return found
+
+    def keep(self, limits: PublishedLimits, document: bytes) -> None:
+        """Keep a document that was read."""
+        key, digest = f"#limits/{limits.party}", hashlib.sha256(document).hexdigest()
         if self._journal.digest(key) != digest:
             self._journal.record_together([(key, digest, document)], instead_of=[key])
 

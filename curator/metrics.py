@@ -21,9 +21,19 @@ class Unwelcome(StrEnum):
     OTHER_ROLE = "other-role"  # a party called what is for operators, or the other way round
     UNLISTED = "unlisted"  # the manifest lists no such member now
     OTHER_CERTIFICATE = "other-certificate"  # the manifest lists another certificate for the member now
+    OLD_TLS = "old-tls"  # the connection is not TLS 1.3
     MALFORMED = "malformed"  # a reply that is none of this protocol
     TOO_LARGE = "too-large"  # a reply larger than any that is awaited
+    TOO_MANY = "too-many"  # one of more calls than its certificate may make
     OVERTAKEN = "overtaken"  # a reply that was not complete when its party began another
+
+
+class Pool(StrEnum):
+    """By whom connections are held."""
+
+    PARTY = "party"
+    OPERATOR = "operator"
+    SILENT = "silent"  # no call has come over them yet
 
 
 class Direction(StrEnum):
@@ -53,17 +63,28 @@ class CuratorMetrics:
         self._calls_refused = Counter(
             "privity_curator_calls_refused", "Calls that were refused, by reason.", ["reason"], registry=registry
         )
+        self._connections_ended = Counter(
+            "privity_curator_connections_ended", "Connections that were more than a share, by pool.", ["pool"],
+            registry=registry,
+        )  # fmt: skip
         self._bytes = Counter(
             "privity_curator_bytes", "Bytes of messages between curator and parties.", ["direction"], registry=registry
         )
+        for pool in Pool:
+            self._connections_ended.labels(pool.value)
         for why in Unwelcome:
             self._calls_refused.labels(why.value)
         for direction in Direction:
             self._bytes.labels(direction.value)
 
-    def follow(self, runs: Callable[[], Mapping[str, int]], connected: Callable[[], Mapping[str, bool]]) -> None:
-        """Look these up whenever somebody asks: numbers of runs by state, and which parties are connected."""
-        self.registry.register(_LookedUp(runs, connected))
+    def follow(
+        self,
+        runs: Callable[[], Mapping[str, int]],
+        connected: Callable[[], Mapping[str, bool]],
+        held: Callable[[], Mapping[str, int]],
+    ) -> None:
+        """Look these up whenever somebody asks: runs by state, which parties are connected, connections by pool."""
+        self.registry.register(_LookedUp(runs, connected, held))
 
     def run_ended(self, state: str, code: str) -> None:
         self._ended.labels(state, reason_of(code)).inc()
@@ -74,13 +95,21 @@ class CuratorMetrics:
     def call_refused(self, why: Unwelcome) -> None:
         self._calls_refused.labels(why.value).inc()
 
+    def connections_ended(self, pool: str, count: int) -> None:
+        self._connections_ended.labels(pool).inc(count)
+
     def moved(self, direction: Direction, count: int) -> None:
         self._bytes.labels(direction.value).inc(count)
 
 
 class _LookedUp(Collector):
-    def __init__(self, runs: Callable[[], Mapping[str, int]], connected: Callable[[], Mapping[str, bool]]) -> None:
-        self._runs, self._connected = runs, connected
+    def __init__(
+        self,
+        runs: Callable[[], Mapping[str, int]],
+        connected: Callable[[], Mapping[str, bool]],
+        held: Callable[[], Mapping[str, int]],
+    ) -> None:
+        self._runs, self._connected, self._held = runs, connected, held
 
     def collect(self) -> Iterable[Metric]:
         runs = GaugeMetricFamily("privity_curator_runs", "Runs that are queued or at work.", labels=["state"])
@@ -94,3 +123,7 @@ class _LookedUp(Collector):
         for party, there in self._connected().items():
             connected.add_metric([party], there)
         yield connected
+        held = GaugeMetricFamily("privity_curator_connections", "Connections that are open, by pool.", labels=["pool"])
+        for pool, number in self._held().items():
+            held.add_metric([pool], number)
+        yield held

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from fractions import Fraction
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from privity.common.crypto.paillier import SecretKey
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.run_record import RunRecord
+from privity.common.protocol.plausible_sums import PlausibleSums
 from privity.common.protocol.round import Round
 from privity.common.protocol.round_context import RoundContext
 from privity.common.protocol.run_spec import RunPlan
@@ -54,6 +56,7 @@ class NetworkBackend(Backend):
         self.coin = plan.digest
         self.population, self.parties_per_person = manifest.consortium, manifest.parties_per_person
         self.rows_per_person = tuple(enrolment.rows_per_person for enrolment in plan.enrolments)
+        self.plausible: PlausibleSums = PlausibleSums(Fraction(plan.parties, self.quota), absent=schema.absent_rows)
         self._schema = schema
         self._manifest = manifest
         self._secret = secret
@@ -69,7 +72,7 @@ class NetworkBackend(Backend):
         edges = tuple((place, after.edges) for place, (before, after) in pairs if before.edges != after.edges)
         step = Recode(self.plan.spec.run, prefix.rstrip("/"), edges)
         found = NetworkBackend(self.plan, self._manifest, schema, self._secret, self._answers, self._meter, step)
-        found._revealed = self._revealed
+        found._revealed, found.plausible = self._revealed, self.plausible.of_other_codes()
         return found
 
     def session(self) -> Session:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import itertools
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from prometheus_client import CollectorRegistry
@@ -30,8 +32,12 @@ PENDING_SECONDS = 1.0
 """How long a step lies that waits for a person at the party, before it is given to the party again."""
 PENDING_AT_ONCE = 5
 """Steps of that kind which a party is given within that time: with more of them each lies longer."""
+MOST_FORMER = 64
+"""Earlier processes of a party that are known again, should one still be at work."""
 CONNECTED_SECONDS = 60.0
 """A party that gave a sign of life within so long counts as connected; one that waits gives one every 20 s."""
+SMALL = 1 << 14
+"""Bytes of a reply that is read in less time than it takes to hand it to a thread and back, or little more."""
 SILENT_SECONDS = 10.0
 """A party that has a step to answer, or waits for its owner, is heard of more often than this."""
 
@@ -120,12 +126,14 @@ class Link:
         since: in UTC, to within ten seconds: since when it is connected, or when it was last heard of; empty if it
             never was.
         version: of its node, by its own word.
+        other: in UTC, when an older node under the same certificate was last refused; empty if none was.
     """
 
     party: str
     connected: bool
     since: str
     version: str
+    other: str = ""
 
 
 @dataclass
@@ -137,6 +145,10 @@ class _Party:
     heard_at: float | None = None
     connected_at: float = 0.0
     version: str = ""
+    process: str = ""
+    former: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_FORMER))
+    other: str = ""
+    last: tuple[str, str, bytes] = ("", "", b"")
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -309,13 +321,29 @@ class Desk:
         desk.heard_at = time.time()
         return desk
 
+    def of_process(self, party: str, process: str) -> None:
+        """Give the newest process of a party what is here, and no other: whoever was there before a newer one came.
+
+        Raises:
+            PrivityError: two-nodes: this is an older one.
+        """
+        desk = self._party(party)
+        if process in desk.former:
+            desk.other = utc(time.time())
+            _log.error("two nodes serve under one certificate; the older one is refused", extra={"party": party})
+            raise PrivityError(Catalogue.TWO_NODES, party=party)
+        if process and process != desk.process:
+            if desk.process:
+                desk.former.append(desk.process)
+            desk.process = process
+
     def links(self, parties: Iterable[str]) -> list[Link]:
         """How each of these parties is connected."""
         heard, found = self.heard_at(), []
         for name in parties:
             desk, connected = self._parties.get(name, _Party()), self.connected(name)
             at = desk.connected_at if connected else heard.get(name)
-            found.append(Link(name, connected, "" if at is None else utc(_coarse(at)), desk.version))
+            found.append(Link(name, connected, "" if at is None else utc(_coarse(at)), desk.version, desk.other))
         return found
 
     def heard_at(self) -> dict[str, float]:
@@ -338,14 +366,29 @@ class Desk:
 
         Raises MalformedMessageError for bytes that are no reply; the step that they claim to answer fails.
         """
-        desk = self.alive(party)
+        with self._failing(party):
+            found = decode_reply(message)
+        self._take(party, message, *found)
+
+    async def read_and_deliver(self, party: str, message: bytes) -> None:
+        """The same. A large reply is read beside the event loop."""
+        with self._failing(party):
+            found = await asyncio.to_thread(decode_reply, message) if len(message) > SMALL else decode_reply(message)
+        self._take(party, message, *found)
+
+    @contextlib.contextmanager
+    def _failing(self, party: str) -> Iterator[None]:
+        """Fail the step that a malformed reply claims to answer."""
         try:
-            run, key, reply = decode_reply(message)
+            yield
         except MalformedMessageError as error:
-            waiting = desk.waiting.get((error.run, error.key))
+            waiting = self.alive(party).waiting.get((error.run, error.key))
             if waiting is not None and not waiting.reply.done():
                 waiting.reply.set_exception(PrivityError(Catalogue.MALFORMED, sender=party))
             raise
+
+    def _take(self, party: str, message: bytes, run: str, key: str, reply: Reply) -> None:
+        desk = self.alive(party)
         waiting = desk.waiting.get((run, key))
         if not isinstance(reply, Pending) or waiting is None or not waiting.said.text:
             self._of(run).traffic(party, len(message))
@@ -359,6 +402,8 @@ class Desk:
             pending = sum(bool(other.said.text) for other in desk.waiting.values())
             waiting.not_before = time.monotonic() + PENDING_SECONDS * max(1, pending / PENDING_AT_ONCE)
         else:
+            if not waiting.is_news and not isinstance(reply, Refusal):
+                desk.last = run, key, hashlib.sha256(message).digest()
             waiting.reply.set_result(reply)
 
 

@@ -142,17 +142,17 @@ class Runs:
             self._due.set()
 
     def submit(self, token: str, request: bytes, name: str = "", operator: str = "", signed: bytes = b"") -> str:
-        """Name of the run that this token stands for; the same token again gives the same name.
+        """Name of the operator's run that this token stands for, always the same; ``name`` may be what to call it."""
+        return self.take(token, self.read(request), name, operator, signed)
 
-        Args:
-            name: what the run is to be called; a name of its own if it is empty.
-            operator: whose run it is; signed: the request as it signed it, without which no party takes part.
-        """
-        manifest = self._manifests.current()
-        parse_request(request).check(manifest, self._schemas.of(manifest))
-        asked = canonical_request(request)
-        key = f"#token/{token}"
-        stored = self._journal.recall(key, "request")
+    def read(self, request: bytes) -> str:
+        """A request that can run, as canonical JSON."""
+        parse_request(request).check(manifest := self._manifests.current(), self._schemas.of(manifest))
+        return canonical_request(request)
+
+    def take(self, token: str, asked: str, name: str, operator: str, signed: bytes) -> str:
+        """``submit`` of what was read; ``signed`` is the request as the operator signed it, for the parties."""
+        stored = self._journal.recall(f"#token/{token}", "request")
         if stored is not None:
             known = Submission.read(stored)
             reason = "" if known.request == asked else "it stands for another request"
@@ -168,7 +168,7 @@ class Runs:
             check_free(name, self._runs, self._releases)
         check_many(operator, self._runs.values())
         fresh = Submission(name or f"run-{secrets.token_hex(6)}", asked, utc_now(), operator, signed.decode())
-        self._journal.record(key, "request", fresh.bytes())
+        self._journal.record(f"#token/{token}", "request", fresh.bytes())
         run = self._add(fresh)
         self._enqueue(run)
         _log.info("a run was submitted", extra={"run": run.name})

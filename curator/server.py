@@ -29,6 +29,8 @@ from privity.common.notices.channels import Channel, channel_problems, channels_
 from privity.common.release.report import TEMPLATES
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.curator.call_errors import NamedErrors
+from privity.curator.call_quotas import CallQuotas
+from privity.curator.connections import Connections
 from privity.curator.grpc_services import OperatorServicer, PartyLinkServicer, caller
 from privity.curator.health_and_reflection import MemberHealth, add_health, add_reflection
 from privity.curator.leases import DAY
@@ -145,13 +147,17 @@ class CuratorServer:
         self, config: CuratorConfig, manifests: ManifestFile, schema: Schema, silence: float = SILENCE_SECONDS
     ) -> None:
         self.metrics = CuratorMetrics(CollectorRegistry())
+        self.quotas = CallQuotas(self.metrics)
         self.desk = Desk(config.patience, metrics=self.metrics)
         schemas = SchemaFile(config.schema, schema)
         lease, at_once = config.lease_days * DAY, config.runs_at_once
         self.runs = Runs(
             config.state, manifests, schemas, self.desk, self.metrics, lease, at_once, config.channels, config.key
         )
-        self.metrics.follow(self.runs.numbers, self._connected)
+        # What goes beyond is hung up on, so that journals and files of the node's own can be opened at any time.
+        self._most_connections = open_files() // 2
+        self.connections = Connections(self._most_connections, manifests.current, self.metrics)
+        self.metrics.follow(self.runs.numbers, self._connected, self.connections.held)
         self._config = config
         self._silence = silence
         self._manifests = manifests
@@ -178,9 +184,8 @@ class CuratorServer:
             shown.now(), shown.changed, require_client_authentication=True
         )
         silence, manifests = self._silence, self._manifests
-        # What goes beyond is hung up on, so that journals and files of the node's own can be opened at any time.
-        at_once = ("grpc.max_allowed_incoming_connections", open_files() // 2)
-        checked = (NamedErrors(self.metrics), *interceptors)
+        at_once = ("grpc.max_allowed_incoming_connections", self._most_connections)
+        checked = (NamedErrors(self.metrics, self.quotas), self.connections, *interceptors)
         server = grpc.aio.server(interceptors=checked, options=[*BOUNDS, at_once, *serving_options(silence)])
         rpc.add_PartyLinkServicer_to_server(
             PartyLinkServicer(self.desk, self.runs, manifests, self.metrics, silence), server
@@ -206,6 +211,7 @@ class CuratorServer:
         await server.start()
         self._server = server
         self._workers = [asyncio.create_task(self.runs.work()), asyncio.create_task(self.runs.expire())]
+        self._workers.append(asyncio.create_task(self.connections.watch(port)))
         _log.info("the curator serves")
         return port
 

@@ -16,7 +16,7 @@ from privity.common.consortium.key_renewal import fitting_key
 from privity.common.consortium.manifest import CURATOR, Manifest
 from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import check, parse_json, read_bytes
+from privity.common.formats import check, parse_json
 from privity.common.node.metrics_page import known_code
 from privity.common.protocol.steps import Attest, Attested, Refusal, Reply
 from privity.common.release.attestations import (
@@ -29,6 +29,7 @@ from privity.common.release.attestations import (
 from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RUN
 from privity.common.release.signature_verification import Signers
 from privity.common.storage.canonical_json import canonical_bytes
+from privity.common.storage.safe_files import read_regular
 from privity.common.text.visible import cut
 from privity.curator.run_progress_marks import Marks
 
@@ -106,7 +107,7 @@ class SignedReleases:
         write_attestations(folder, found)
 
     def _signed(self, folder: Path, sealed: bytes) -> dict[str, Any]:
-        document = read_bytes(folder / RUN)
+        document = read_regular(folder / RUN)
         published = Published.of(document, parse_json(document, RUN))
         found: dict[str, Any] = {"format_version": FORMAT_VERSION, "manifests": [parse_json(sealed, "")], "parties": []}
         # Of the run's manifest first; a key that was renewed since is in the one of now.
@@ -143,7 +144,7 @@ class SignedReleases:
             document = read_attestations(folder)
             if document is None:
                 return None
-            own, privacy = read_bytes(folder / RUN), read_bytes(folder / PRIVACY)
+            own, privacy = read_regular(folder / RUN), read_regular(folder / PRIVACY)
             manifest = self._manifests.opened(canonical_bytes(document["manifests"][0]), "the manifest of the run")
             published = Published.of(own, parse_json(own, RUN))
             signers = Signers(published, parse_json(privacy, PRIVACY), {manifest.digest: manifest})

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import secrets
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
@@ -19,16 +20,10 @@ import grpc
 import grpc.aio
 
 from privity.common.errors import Catalogue, PrivityError, from_elsewhere
-from privity.common.node.connection_silence import (
-    SILENCE_SECONDS,
-    UNSEEN_SILENCES,
-    StalledError,
-    dialling_options,
-    moving,
-)
+from privity.common.node.connection_silence import SILENCE_SECONDS, UNSEEN_SILENCES, StalledError, moving
+from privity.common.node.curator_trust import any_host_of, curator_certificate, member_credentials, member_options
 from privity.common.node.metrics_page import observed
-from privity.common.node.proxy import channel_options
-from privity.common.node.tls_check import Finding, check_connection
+from privity.common.node.tls_check import Finding, Stage, certificate_shown, check_connection
 from privity.common.protocol.steps import Close, Enrol, Pending, Step
 from privity.common.wire.codec import LARGEST_STEP, MalformedMessageError, chunks, decode_step, encode_reply
 from privity.common.wire.v1 import privity_pb2 as pb
@@ -78,6 +73,10 @@ class Agent:
         self._node = node
         self._silence = silence
         self._failures = 0
+        self._trusted = b""
+        self._alive = pb.AliveRequest(version=VERSION, process=secrets.token_hex(16))
+        self._asking = pb.NextStepRequest(wait_seconds=WAIT_SECONDS, process=self._alive.process)
+        self._other = ""
         self._last_step: tuple[str, str] | None = None
         self._config = node.config
         self._engine = self._first_engine()
@@ -102,17 +101,33 @@ class Agent:
             self._log_misfit(error)
             return None
 
-    def _channel(self, certificate: Path, key: Path) -> grpc.aio.Channel:
+    def _listed(self) -> bytes | None:
+        """The only certificate that is taken for the curator's; None before the first manifest."""
+        manifests = self._node.manifests
+        return curator_certificate(manifests.current()) if manifests.exists() else None
+
+    def _channel(self, trusted: bytes) -> grpc.aio.Channel:
         config = self._config
-        credentials = grpc.ssl_channel_credentials(
-            root_certificates=config.authority.read_bytes(),
-            private_key=key.read_bytes(),
-            certificate_chain=certificate.read_bytes(),
-        )
-        options = channel_options(config.proxy) + dialling_options(self._silence)
-        if config.curator_name:
-            options.append(("grpc.ssl_target_name_override", config.curator_name))
+        return self._dialled(trusted, config.curator_name, config.certificate, config.key)
+
+    def _dialled(self, trusted: bytes, name: str | None, certificate: Path, key: Path) -> grpc.aio.Channel:
+        config = self._config
+        credentials = member_credentials(trusted, certificate, key)
+        options = member_options(config.proxy, name, self._silence)
         return grpc.aio.secure_channel(config.curator, credentials, options=options)
+
+    async def _ask_anyone(self, certificate: Path, key: Path) -> None:
+        """Take a newer manifest from whoever answers at the curator's address: the organiser's signature counts.
+
+        Raises:
+            grpc.aio.AioRpcError, StalledError: nobody gives one.
+            PrivityError: as ``_newest_engine``.
+        """
+        shown = await asyncio.to_thread(certificate_shown, self._config.curator, self._config.proxy)
+        if isinstance(shown, Finding):
+            raise StalledError
+        async with self._dialled(shown, any_host_of(shown), certificate, key) as channel:
+            await self._newest_engine(rpc.PartyLinkStub(channel))
 
     async def serve(self) -> None:
         """Answer steps for ever; a lost connection is tried again, an identity refused is fatal.
@@ -141,8 +156,9 @@ class Agent:
         while True:
             shown = self._config.certificate.read_bytes()
             try:
-                async with self._channel(self._config.certificate, self._config.key) as channel:
-                    await self._exchange_for_ever(channel, idle)
+                trusted = await self._first_listed()
+                async with self._channel(trusted) as channel:
+                    await self._exchange_while_listed(trusted, channel, idle)
             except NotAcceptedError:
                 if not await self._renewed(shown):
                     raise
@@ -151,13 +167,39 @@ class Agent:
                 self._node.metrics.disconnected()
                 _log.warning("the connection to the curator is silent: connecting again")
 
+    async def _first_listed(self) -> bytes:
+        """The curator's certificate by the manifest here; without one, as soon as somebody gives the first.
+
+        Raises:
+            PrivityError: the curator does not accept this party, or what it gives is not the organiser's.
+        """
+        while (listed := self._listed()) is None:
+            try:
+                await self._ask_anyone(self._config.certificate, self._config.key)
+            except StalledError:
+                await self._failed_once(grpc.StatusCode.UNAVAILABLE)
+            except grpc.aio.AioRpcError as error:
+                if error.code() in FATAL:
+                    raise self._failed(error) from None
+                await self._failed_once(error.code())
+        return listed
+
+    async def _failed_once(self, code: grpc.StatusCode) -> None:
+        """Explain the first failure of several, and wait a while."""
+        if self._failures == 0:
+            await self._explain(code)
+        await self._wait_after_failure()
+
+    async def _wait_after_failure(self) -> None:
+        await asyncio.sleep(RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)])
+        self._failures += 1
+
     async def _renewed(self, shown: bytes) -> bool:
         """Whether another certificate than the one shown is in use now: the one kept ready, if the curator knows it."""
         waiting, failures = self._node.files.next, 0
         while waiting.next_certificate.exists():
             try:
-                async with self._channel(waiting.next_certificate, waiting.next_key) as channel:
-                    await self._newest_engine(rpc.PartyLinkStub(channel))
+                await self._ask_anyone(waiting.next_certificate, waiting.next_key)
                 break
             except StalledError:
                 pass  # the next try is a connection of its own
@@ -229,15 +271,17 @@ class Agent:
             return None
         return encode_reply(step.run, step.key, Pending(other.awaited))
 
-    async def _exchange_for_ever(self, channel: grpc.aio.Channel, idle: IdleTime) -> None:
+    async def _exchange_while_listed(self, trusted: bytes, channel: grpc.aio.Channel, idle: IdleTime) -> None:
+        """Until the newest manifest lists another certificate for the curator than this channel's."""
         link = rpc.PartyLinkStub(channel)
-        connected = False
-        while True:
+        self._trusted, connected = trusted, False
+        while self._listed() == trusted:
             await self._let_go()
             try:
                 if not connected:
                     async with moving(self._silence):
-                        await link.Alive(pb.AliveRequest(version=VERSION))
+                        seen = await link.Alive(self._alive)
+                    await self._note(seen)
                     connected = True
                     self._node.metrics.connected()
                     _log.info("connected to the curator")
@@ -249,17 +293,22 @@ class Agent:
                 self._failures = 0
             except NoStepError as error:
                 _log.error("the curator sent what is not a step of this protocol", extra={"reason": error.code})
-                await asyncio.sleep(RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)])
-                self._failures += 1
+                await self._wait_after_failure()
             except grpc.aio.AioRpcError as error:
                 connected = False
                 self._node.metrics.disconnected()
                 if error.code() in FATAL:
                     raise self._failed(error) from None
-                if self._failures == 0:
-                    await self._explain(error)
-                await asyncio.sleep(RETRY_SECONDS[min(self._failures, len(RETRY_SECONDS) - 1)])
-                self._failures += 1
+                await self._failed_once(error.code())
+        _log.info("the manifest lists another certificate for the curator: connecting again")
+
+    async def _note(self, seen: pb.AliveReply) -> None:
+        """Say that another node was there, and notice that this one was set back to a backup."""
+        if seen.other and seen.other != self._other:
+            self._other = seen.other
+            _log.error("another node serves under this certificate; the curator refuses it")
+        if seen.key and self._engine is not None:
+            await asyncio.to_thread(self._engine.check_answered, seen.run, seen.key, seen.digest)
 
     async def _publish(self, link: rpc.PartyLinkStub) -> None:
         """Give the curator the limits that the owner publishes, on every new connection and when they change."""
@@ -286,7 +335,7 @@ class Agent:
         await asyncio.to_thread(engine.let_go, lease)
         self._node.forget_keys(engine)
 
-    async def _explain(self, error: grpc.aio.AioRpcError) -> None:
+    async def _explain(self, code: grpc.StatusCode) -> None:
         """Say why there is no connection; an identity that is not accepted will not be at another try either.
 
         Raises:
@@ -295,6 +344,10 @@ class Agent:
         c = self._config
         look = self._look(c.certificate, c.key)
         found = await asyncio.to_thread(look)
+        if found.stage is Stage.CURATOR:
+            with contextlib.suppress(grpc.aio.AioRpcError, StalledError, PrivityError):
+                await self._ask_anyone(c.certificate, c.key)
+                found = await asyncio.to_thread(look)
         if found.of_identity:
             # A curator that was just then ending hangs up, too: it must be so a second time.
             await asyncio.sleep(SECOND_LOOK_SECONDS)
@@ -303,11 +356,17 @@ class Agent:
         if found.of_identity:
             reason, hint = found.reason, found.remedy
             raise NotAcceptedError(Catalogue.CONNECTION_FAILED, address=c.curator, reason=reason, hint=hint)
-        _log.warning("no connection to the curator", extra={"status": error.code().name, "reason": found.stage.value})
+        _log.warning("no connection to the curator", extra={"status": code.name, "reason": found.stage.value})
 
     def _look(self, certificate: Path, key: Path) -> Callable[[], Finding]:
         c = self._config
-        return lambda: check_connection(c.curator, c.curator_name, c.authority, certificate, key, c.proxy)
+        manifests = self._node.manifests
+
+        def look() -> Finding:
+            manifest = manifests.current() if manifests.exists() else None
+            return check_connection(c.curator, c.curator_name, manifest, certificate, key, c.proxy)
+
+        return look
 
     def _failed(self, error: grpc.aio.AioRpcError) -> PrivityError:
         reason, hint = from_elsewhere(error.details() or error.code().name)
@@ -328,7 +387,7 @@ class Agent:
         """The next step, or nothing; signs of life are given from its first chunk on."""
         message = bytearray()
         async with moving(self._silence, WAIT_SECONDS + self._silence) as moved:
-            async for chunk in link.NextStep(pb.NextStepRequest(wait_seconds=WAIT_SECONDS)):
+            async for chunk in link.NextStep(self._asking):
                 moved()
                 if not message:
                     # The curator has sent the rest long before it arrives over a slow line.
@@ -351,6 +410,8 @@ class Agent:
         engine = self._engine
         if engine is None or (isinstance(step, Enrol) and not engine.knows(step.spec.manifest_digest)):
             engine = await self._newest_engine(link)
+        if self._listed() != self._trusted:
+            return  # it came from one who is no longer the curator
         reply = self._delayed(step)
         if reply is None:
             reply = await asyncio.to_thread(engine.handle, step)
@@ -376,11 +437,11 @@ class Agent:
         """For ever, over a connection of its own: the other one may die unnoticed during a long step."""
         while True:
             with contextlib.suppress(grpc.aio.AioRpcError, StalledError):
-                async with self._channel(self._config.certificate, self._config.key) as channel:
+                async with self._channel(await self._first_listed()) as channel:
                     while True:
                         await asyncio.sleep(ALIVE_SECONDS)
                         async with moving(self._silence):
-                            await rpc.PartyLinkStub(channel).Alive(pb.AliveRequest(version=VERSION))
+                            await rpc.PartyLinkStub(channel).Alive(self._alive)
 
 
 async def _stream(message: bytes, moved: Callable[[], None]) -> AsyncIterator[pb.Chunk]:

@@ -1,8 +1,8 @@
 """What this party was asked for, and what its owner said to it: kept in the journal, beside the run's own entries.
 
-The node files every run that it would take part in. The owner's commands run in a process of their own. An approval is
-of the one spec that was shown last: if the curator asks for another under the same name meanwhile, it is refused. A
-rejection is of the run's name, whatever its spec; it may come at any moment and stands.
+The node files every run that it would take part in. The owner's commands run in a process of their own. An approval
+names the digest of the spec that its owner read: if the curator asks for another under the same name meanwhile, it is
+refused. A rejection is of the run's name, whatever its spec; it may come at any moment and stands.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_DENIED = 100
 LONGEST_REASON = 1_500
 LONGEST_REJECTION = 300
 """Characters of an owner's reason; it leaves the party."""
-OF_A_RUN = ("asked", "under", "shown", "approved", "stopped", "withdrawn")
+OF_A_RUN = ("asked", "under", "approved", "stopped", "withdrawn")
 """Marks of a run that was asked for."""
 
 
@@ -75,7 +75,6 @@ class Filed:
 
     spec: RunSpec
     asked_at: str
-    shown: bool
     approved: bool
     rejected: bool
     enrolled: bool
@@ -281,7 +280,7 @@ class Approvals:
         Another run may be asked for under its name: nothing that the owner said to this one is left.
         """
         if self._is_marked("denied", run):
-            self._journal.drop([f"#{word}/{run}" for word in ("under", "shown", "approved", "stopped")])
+            self._journal.drop([f"#{word}/{run}" for word in ("under", "approved", "stopped")])
         elif self._is_marked("refused", run):
             self._journal.drop([under_key(run)])
         elif self.knows(run):
@@ -344,7 +343,6 @@ class Approvals:
         return Filed(
             spec=spec,
             asked_at=asked_at,
-            shown=self._journal.digest(f"#shown/{run}") == spec.digest,
             approved=approved,
             rejected=self._is_marked("refused", run),
             enrolled=bool(self._journal.keys(f"{run}/")),
@@ -373,31 +371,36 @@ class Approvals:
         stored = self._journal.content(unattested_key(run))
         return "" if stored is None else str(parse(stored)["reason"])
 
-    def note_shown(self, filed: Filed) -> None:
-        """The owner has read what the run asks for: this spec, in the place of one that was shown before."""
-        key = f"#shown/{filed.spec.run}"
-        self._journal.record_together([(key, filed.spec.digest, _now())], instead_of=[key])
-
-    def approve(self, filed: Filed, options: str = "") -> None:
-        """Approve this spec, if it was the last one shown and is still what the curator asks for.
-
-        Args:
-            options: of the command that shows it, as the owner has to type them.
+    def as_read(self, run: str, digest: str) -> Filed:
+        """A run of which the owner read the spec of this digest.
 
         Raises:
-            PrivityError: out-of-order: none was shown; bad-option: another was, or the run was rejected or has ended.
+            PrivityError: run-unknown; bad-option: another spec is asked for by now.
         """
-        run, spec = filed.spec.run, filed.spec.digest
-        look = f"privity party show {run}{options}"
+        filed = self.of(run)
+        if filed.spec.digest != digest:
+            raise _other_than_read(run)
+        return filed
+
+    def approve(self, run: str, digest: str, options: str = "") -> None:
+        """Approve the spec of this digest, which the owner read, if it still is what the curator asks for.
+
+        Args:
+            options: of the command that shows a run, as the owner has to type them.
+
+        Raises:
+            PrivityError: bad-option: another spec is asked for, or the run was refused, was rejected or has ended.
+        """
+        filed = self.of(run)
         # One transaction: neither the curator nor another command of the owner can come in between.
-        found = {f"#asked/{run}": spec, f"#shown/{run}": spec, f"#refused/{run}": None, closed_key(run): None}
+        found = {f"#asked/{run}": digest, f"#refused/{run}": None, closed_key(run): None}
         if filed.denied is not None:
             reasons = "; ".join(filed.denied.reasons)
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="run", reason=f"{run} was {filed.denied.state}: {reasons}",
                 hint="Change policy.toml, if you would have it, and ask the operator to submit the run again.",
             )  # fmt: skip
-        if self._journal.record_while(found, f"#approved/{run}", spec, _now()):
+        if self._journal.record_while(found, f"#approved/{run}", digest, _now()):
             return
         ended = self.of(run).closed
         if ended or self._is_marked("refused", run):
@@ -405,12 +408,7 @@ class Approvals:
                 Catalogue.BAD_OPTION, option="run", reason=f"{run} {'has ended' if ended else 'was rejected'}",
                 hint="That stands; the operator can submit the run again under another name.",
             )  # fmt: skip
-        if not self._is_marked("shown", run):
-            raise PrivityError(Catalogue.OUT_OF_ORDER, missing=f"your look at what {run} asks for", first=look)
-        raise PrivityError(
-            Catalogue.BAD_OPTION, option="run", reason=f"{run} changed since it was shown; nothing was approved",
-            hint=f"Read what it asks for now: {look}",
-        )  # fmt: skip
+        raise _other_than_read(run, options)
 
     def reject(self, run: str, reason: str = "") -> None:
         """Reject every run of this name; what was answered before stays answered, and nothing more leaves.
@@ -429,6 +427,13 @@ class Approvals:
 
     def _is_marked(self, word: str, run: str) -> bool:
         return self._journal.content(f"#{word}/{run}") is not None
+
+
+def _other_than_read(run: str, options: str = "") -> PrivityError:
+    return PrivityError(
+        Catalogue.BAD_OPTION, option="run", reason=f"{run} is not what you read any more; nothing was approved",
+        hint=f"Read what it asks for now: privity party show {run}{options}",
+    )  # fmt: skip
 
 
 def _end(state: str, since: str, why: str) -> dict[str, str]:

@@ -20,9 +20,9 @@ from privity.common.privacy.statement import FORMAT_VERSION as PRIVACY_VERSION
 from privity.common.privacy.statement import Split, in_words
 from privity.common.protocol.run_spec import RunPlan
 from privity.common.protocol.steps import Attest, Attested, step_digest
+from privity.common.release.agreement import disagreements
 from privity.common.release.attestations import Published, charges_of, signed_by_party
 from privity.common.release.release_contents import FORMAT_VERSION, PRIVACY, RELEASE_FILES, RUN, SCORES
-from privity.common.release.statement_consistency import misfits
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
 from privity.common.text.utc_times import utc_now
@@ -116,7 +116,8 @@ class Attestations:
             yield f"{PRIVACY} does not name exactly the parties of the plan with their rows"
             return
         yield from self._faults_of_charges(plan, manifest, privacy)
-        yield from (f"{PRIVACY}: {field}: {message}" for field, message in misfits(privacy, run))
+        found = disagreements({RUN: run, PRIVACY: privacy})
+        yield from (f"{each.file}: {each.field}: {each.message}" for each in found)
 
     def _faults_of_charges(self, plan: RunPlan, manifest: Manifest, privacy: dict[str, Any]) -> Iterator[str]:
         entry = _entry(privacy, self._party)
@@ -195,14 +196,9 @@ def _entry(privacy: Mapping[str, Any], party: str) -> dict[str, Any]:
 
 def _elsewhere(privacy: Mapping[str, Any], party: str, parties_per_person: int) -> Fraction:
     """What the run costs a person at the other parties where it costs most, by what they attest themselves."""
-    try:
-        others = [
-            Fraction(one["epsilon_per_row"]) * one["rows_per_person"]
-            for one in privacy["parties"]
-            if one["name"] != party
-        ]
-    except ArithmeticError:
-        return Fraction(0)  # a figure that is no number fits nothing else either
+    others = [
+        Fraction(one["epsilon_per_row"]) * one["rows_per_person"] for one in privacy["parties"] if one["name"] != party
+    ]
     return sum(sorted(others, reverse=True)[: parties_per_person - 1], Fraction(0))
 
 

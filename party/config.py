@@ -33,6 +33,7 @@ from privity.common.storage.journal import Journal
 from privity.common.storage.safe_files import write_private
 from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import KeyFiles
+from privity.party.ledger_rollback import KnownLedger
 from privity.party.metrics import PartyMetrics
 from privity.party.owner_notices import OwnerNotices
 from privity.party.policy import Policy, load_policy
@@ -88,7 +89,6 @@ class PartyConfig:
     keys: Path
     certificate: Path
     key: Path
-    authority: Path
     state: Path
     ledger: Path | None = None
     lease: float = LEASE_DAYS * DAY
@@ -121,7 +121,6 @@ def load_config(path: Path) -> PartyConfig:
         keys=base / document["keys"],
         certificate=base / document["certificate"],
         key=base / document["key"],
-        authority=base / document["authority"],
         state=base / document["state"],
         ledger=base / document["ledger"] if "ledger" in document else None,
         lease=float(document.get("lease_days", LEASE_DAYS)) * DAY,
@@ -175,6 +174,22 @@ def ledger_of(config: PartyConfig, population: str) -> Ledger:
     return open_ledger(population, config.ledger, node_id(config.state))
 
 
+def open_books(config: PartyConfig, population: str) -> tuple[Journal, Ledger]:
+    """The journal of this node and the ledger of a population, if the ledger has every line that the journal knows.
+
+    Raises:
+        PrivityError: population-undeclared; ledger-unusable; no-room.
+    """
+    journal = Journal(config.state / JOURNAL_FILE)
+    try:
+        ledger = ledger_of(config, population)
+        KnownLedger(journal, ledger).check()
+    except BaseException:
+        journal.close()
+        raise
+    return journal, ledger
+
+
 class Node:
     """What a party's node has of its own, read and checked before it dials anybody; a broken policy means refusal."""
 
@@ -197,12 +212,13 @@ class Node:
         _log.info("checking the rows")
         self._rows_per_person = policy.population.rows_per_person
         rows = self._open(schema)
-        self._journal = journal = Journal(config.state / JOURNAL_FILE)
-        ledger = ledger_of(config, policy.population.name)
-        self._releases = ChargedReleases(config.name, rows, journal, ledger, recode=self._opened_anew)
+        self._journal, ledger = open_books(config, policy.population.name)
+        self._releases = ChargedReleases(config.name, rows, self._journal, ledger, recode=self._opened_anew)
         self.metrics = PartyMetrics(CollectorRegistry(), ledger)
-        self.outbox = outbox_of(config, journal)
-        self._notices = OwnerNotices(self.outbox, journal, ledger, lambda: self.policies.current().epsilon_per_run)
+        self.outbox = outbox_of(config, self._journal)
+        self._notices = OwnerNotices(
+            self.outbox, self._journal, ledger, lambda: self.policies.current().epsilon_per_run
+        )
 
     def note_policy(self) -> None:
         """Keep which policy this node obeys, and since when, for ``policy_obeyed``."""

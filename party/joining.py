@@ -35,7 +35,6 @@ organiser_key = "organiser.pub"
 keys = "keys"
 certificate = "tls.pem"
 key = "tls.key"
-authority = "authority.pem"
 # Journal and transcripts: keep it, and back it up.
 state = "state"
 # The ledger of the population that the policy names; by default that of this user account

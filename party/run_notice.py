@@ -78,11 +78,17 @@ class Section:
     technical: list[str] = field(default_factory=list)
 
 
-def explained(filed: Filed, settings: PartyConfig, opened: Callable[[], tuple[Policy, Ledger]]) -> list[Section]:
+def explained(
+    filed: Filed,
+    settings: PartyConfig,
+    opened: Callable[[], tuple[Policy, Ledger]],
+    find: Callable[[RunSpec, Schema], list[Leaving]] | None = None,
+) -> list[Section]:
     """What a run that was asked for would take from this party, and what it costs, by the files of its node.
 
     Args:
         opened: gives the policy of now, and the node's ledger.
+        find: finds what will leave; by default ``leaving``, which may take minutes.
     """
     if filed.denied is not None and not filed.enrolled and not filed.closed:
         # What a run that is refused would take may be nothing that can be said: of no algorithm, of no attribute.
@@ -92,14 +98,14 @@ def explained(filed: Filed, settings: PartyConfig, opened: Callable[[], tuple[Po
     everywhere = manifest.parties_per_person
     if filed.spec.manifest_digest == manifest.digest:
         named = f"serial {manifest.serial}, which names the schema with SHA-256 {manifest.schema_digest}"
-        found = sections(filed.spec, settings.name, load_schema(settings.schema), policy, everywhere)
+        found = sections(filed.spec, settings.name, load_schema(settings.schema), policy, everywhere, find)
         found[0].technical.append(f"It is under the manifest of {named}.")
     else:
         earlier = "It was asked for under an earlier manifest: what follows is by the schema and the policy of now."
         found = [Section("Under which manifest", [earlier])]
         # It may be about attributes, or for domains, that the schema does not have any more.
         with contextlib.suppress(PrivityError, KeyError):
-            found += sections(filed.spec, settings.name, load_schema(settings.schema), policy, everywhere)
+            found += sections(filed.spec, settings.name, load_schema(settings.schema), policy, everywhere, find)
     if filed.denied is not None:
         found.insert(0, Section("Why it was refused", [f"- {as_sentence(one)}" for one in filed.denied.reasons]))
     if attested := list(_attested(filed, settings.name)):
@@ -141,13 +147,20 @@ def in_words(found: Iterable[Section]) -> Iterator[str]:
         yield from section.technical
 
 
-def sections(spec: RunSpec, party: str, schema: Schema, policy: Policy, parties_per_person: int) -> list[Section]:
+def sections(
+    spec: RunSpec,
+    party: str,
+    schema: Schema,
+    policy: Policy,
+    parties_per_person: int,
+    find: Callable[[RunSpec, Schema], list[Leaving]] | None = None,
+) -> list[Section]:
     """What the run is, what will leave this party, what that costs, what is published, and what the policy says."""
     refused = policy.refusals(spec, party, here=policy.population.rows_per_person, elsewhere=parties_per_person - 1)
-    leaving = _leaving(spec, schema)
+    found_leaving = (find or leaving)(spec, schema)
     found = [
         Section("What it is", list(_asked(spec, schema))),
-        Section(LEAVES, list(_in_short(spec, leaving)), list(_left(spec, leaving))),
+        Section(LEAVES, list(_in_short(spec, found_leaving)), list(_left(spec, found_leaving))),
         Section("What it costs", list(_price(spec, policy, parties_per_person - 1))),
         Section("What is published", [PUBLISHED]),
     ]
@@ -230,7 +243,7 @@ def _left(spec: RunSpec, asked_for: list[Leaving]) -> Iterator[str]:
     )
 
 
-def _leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
+def leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
     """What the run's algorithm will ask for, by phase and mechanism, for whatever numbers of rows there are."""
     found: dict[tuple[str, str], Leaving] = {}
     order: list[tuple[str, str]] = []

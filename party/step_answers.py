@@ -53,7 +53,7 @@ from privity.party.attestations import Attestations
 from privity.party.begun_run import BegunRun, step_refused
 from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import Keys
-from privity.party.ledger_rollback import KnownLedger
+from privity.party.ledger_rollback import SET_BACK, KnownLedger, has_answered
 from privity.party.local_backend import learn_alone
 from privity.party.policy import Policy
 from privity.party.run_admission import CHANGED, RunAdmission
@@ -177,12 +177,40 @@ class PartyEngine:
         return self._admission.manifest.digest == manifest_digest
 
     def _return_reservations(self) -> None:
-        """Of this node's runs that were closed, or are not known any more: of a kill, or a journal that was lost."""
+        """Of this node's runs that were closed; one that the journal does not know is charged with all of it."""
         ledger = self._releases.ledger
         for one in ledger.reserved():
             open_ = self._journal.keys(f"{one.run}/") and self._journal.content(closed_key(one.run)) is None
-            if one.node == ledger.node and not one.lock and not open_:
+            if one.node != ledger.node or one.lock or open_:
+                continue
+            if self._journal.content(closed_key(one.run)) is None:
+                # The journal was lost or set back: what else the run was charged shows in no answer.
+                ledger.charge_whole(one.run)
+            else:
                 ledger.give_back(one.run)
+
+    def check_answered(self, run: str, key: str, digest: bytes) -> None:
+        """Notice that this node was set back to a backup, by a reply that it is said to have sent last.
+
+        Every run that is open here ends then, charged with its whole reservation, and the population is frozen. A
+        curator that makes a reply up reaches no more than that.
+
+        Raises:
+            PrivityError: ledger-unusable.
+        """
+        if has_answered(self._journal, run, key, digest):
+            return
+        runs = self._known_ledger.set_back()
+        for ended in runs:
+            self._admission.forget(ended)
+            self._contributions.forget(ended)
+        # Of this one nothing more is answered either, and it is known from now on.
+        self._approvals.note_closed(run, SET_BACK, utc_now())
+        error = PrivityError(Catalogue.POPULATION_FROZEN, population=self._releases.ledger.population.name)
+        _log.error(
+            "this node was set back: the curator has a reply that it does not know",
+            extra={"detail": error.message, "remedy": error.remedy},
+        )
 
     def let_go(self, lease: float) -> None:
         """Erase what is kept of runs about which nothing was heard for so many seconds; their charges stay.

@@ -74,9 +74,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> Generator[None, N
     items[:] = [item for path in sorted(files, key=weight) for item in files[path]]
 
 
-def pytest_collection_finish() -> None:
-    """What is loaded by now stays: the collector need not look at it after every test."""
-    gc.freeze()
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """What is loaded by now stays: the collector looks at it neither meanwhile nor after every test."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

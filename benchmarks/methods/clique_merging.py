@@ -12,7 +12,6 @@ import networkx as nx
 from privity.common.data.noisy_tables import Marginal
 from privity.common.synthesis.inference.junction_tree import maximal_cliques, triangulate
 from privity.common.synthesis.learning.clique_clusters import Clusters, merge_exactly, merge_greedily, total_variance
-from privity.common.synthesis.learning.merging_by_cccp import merge_by_cccp
 
 ENUMERATED = 9
 """Most cliques of which all partitions (21,147 of 9) are tried here."""
@@ -40,6 +39,9 @@ def compare(cliques: Sequence[Marginal], domain: Sequence[int]) -> dict[str, Any
 
     ``cccp`` starts from what ``greedy`` found, as in ``privity.common.synthesis.learning.optimal_merging``.
     """
+    # cvxpy takes a second to load.
+    from privity.common.synthesis.learning.merging_by_cccp import merge_by_cccp
+
     greedy, seconds = _timed(lambda: merge_greedily(cliques, domain))
     apart = total_variance([(clique,) for clique in cliques], domain)
     values: dict[str, Any] = {"cliques": len(cliques), "apart": apart}

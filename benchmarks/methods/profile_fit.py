@@ -13,7 +13,6 @@ from itertools import combinations, product
 
 import numpy as np
 from scipy.special import expit, logit
-from statsmodels.robust.robust_linear_model import RLM
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_table
@@ -106,6 +105,9 @@ def profiles_of(fits: Sequence[TableFit]) -> dict[str, Profile]:
 
 def _slopes(values: np.ndarray, *by: np.ndarray) -> list[float]:
     """Slopes of a line that is fitted robustly (Huber)."""
+    # It takes a second to load.
+    from statsmodels.robust.robust_linear_model import RLM
+
     design = np.column_stack([np.ones(len(values)), *by])
     return [float(slope) for slope in RLM(values, design).fit().params[1:]]
 

@@ -39,7 +39,6 @@ class Invite:
     Attributes:
         role, name: what the member will be called.
         curator: address that parties and operators dial, ``host:port``.
-        authority: certificate (PEM) under which the curator's own is valid.
         organiser_key: 32 bytes in base64; everything that the organiser signs is checked against it.
         possession_key: 32 bytes in base64; to whom holds it a party proves that it holds its keys.
         schema: that of the joint table.
@@ -50,7 +49,6 @@ class Invite:
     role: Role
     name: str
     curator: str
-    authority: str
     organiser_key: str
     possession_key: str
     schema: dict[str, Any]
@@ -64,7 +62,6 @@ class Invite:
             "role": self.role,
             "name": self.name,
             "curator": self.curator,
-            "authority": self.authority,
             "organiser_key": self.organiser_key,
             "possession_key": self.possession_key,
             "schema": self.schema,
@@ -90,7 +87,7 @@ def read_invite(path: Path, role: Role) -> Invite:
     if not path.exists():
         first = "privity consortium invite, if the path is right"
         raise PrivityError(Catalogue.OUT_OF_ORDER, missing=path, first=first)
-    document = read_json(path)
+    document = read_json(path, links=False)
     require(document, "invite", str(path))
     content = document["invite"]
     try:
@@ -163,7 +160,7 @@ def read_join(path: Path, organiser: Identity | None = None) -> Join:
     Raises:
         PrivityError: no such file, of another version, not a join, or keys that nothing shows its sender to hold.
     """
-    document = read_json(path)
+    document = read_json(path, links=False)
     require(document, "join", str(path))
     content, proofs = document["join"], document["proofs"]
     try:

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from privity.common.consortium.manifest import Manifest, open_manifest, read_organiser_key
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import parse_json
-from privity.common.storage.safe_files import write_whole
+from privity.common.storage.safe_files import read_regular, write_whole
 
 _log = logging.getLogger("privity.manifest")
 
@@ -26,6 +26,7 @@ class ManifestFile:
 
     def __init__(self, path: Path, organiser_key: Path) -> None:
         self.path = path
+        self.organiser_key = organiser_key
         self._organiser: Ed25519PublicKey = read_organiser_key(organiser_key)
         self._lock = threading.Lock()
         self._stamp: tuple[int, ...] = ()
@@ -88,7 +89,7 @@ class ManifestFile:
                 if stamp != self._stamp:
                     # A file at fault is looked at once, not at every call.
                     self._stamp = stamp
-                    self._kept = self._newer(self.path.read_bytes())
+                    self._kept = self._newer(read_regular(self.path))
             except (PrivityError, OSError) as error:
                 if self._kept is None:
                     self._stamp = ()

@@ -17,7 +17,7 @@ from privity.common.data.spreadsheet_formulas import warning
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.storage.safe_files import write_private, write_whole
 
-SCHEMA, ORGANISER_KEY, AUTHORITY = "schema.json", "organiser.pub", "authority.pem"
+SCHEMA, ORGANISER_KEY = "schema.json", "organiser.pub"
 
 
 def make_folder(folder: Path, invite: Invite, settings: str) -> None:
@@ -34,7 +34,6 @@ def make_folder(folder: Path, invite: Invite, settings: str) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_whole(folder / SCHEMA, json.dumps(invite.schema, indent=2, ensure_ascii=False) + "\n")
     write_whole(folder / ORGANISER_KEY, invite.organiser_key)
-    write_whole(folder / AUTHORITY, invite.authority)
 
 
 def make_join(folder: Path, invite: Invite, identity: Identity | None = None) -> tuple[Path, dict[str, Any]]:

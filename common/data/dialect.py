@@ -17,6 +17,7 @@ from typing import Any
 from privity.common import formats
 from privity.common.data.attribute import LONGEST_NUMBER
 from privity.common.errors import Catalogue, PrivityError, Problem
+from privity.common.text.short_values import shorten
 
 ENCODINGS = frozenset(
     codecs.lookup(name).name
@@ -173,7 +174,7 @@ def dialect_problems(document: object, file: str) -> list[Problem]:
         known = False
     if not known:
         remedy = "Use utf-8, utf-16, a code page such as cp1252, or iso8859-1 to -16, for instance."
-        fault("encoding", "encoding", f"{formats.shorten(dialect.encoding)} is not read.", remedy)
+        fault("encoding", "encoding", f"{shorten(dialect.encoding)} is not read.", remedy)
     return problems
 
 

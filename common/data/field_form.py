@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from privity.common import formats
 from privity.common.data.attribute import Attribute, Value, value_text
 from privity.common.data.computation import PARTS, Computation, read_computation
 from privity.common.data.temporal import TEMPORAL, Temporal, temporal
 from privity.common.data.temporal_pattern import DEFAULT, FormError
 from privity.common.errors import Problem
+from privity.common.text.short_values import listed, path_text, shorten
 
 LARGEST_INTEGER = 2**62  # bounds and edges of integers, so that a bin's width fits 64 bits
 MOST_DECIMALS = 6  # of a second: what databases keep
@@ -42,8 +42,8 @@ class FieldForm:
         self.temporal: Temporal | None = None
 
     def fault(self, key: str, rule: str, message: str, remedy: str) -> None:
-        where = formats.path_text(["fields", self.place, *([key] if key else [])])
-        message = f"attribute {formats.shorten(self.item['name'])}: {message}"
+        where = path_text(["fields", self.place, *([key] if key else [])])
+        message = f"attribute {shorten(self.item['name'])}: {message}"
         self.problems.append(Problem(self.file, where, rule, message, remedy))
 
     def read_form(self) -> None:
@@ -103,20 +103,20 @@ class FieldForm:
         return self.temporal.iso(value)
 
     def some(self, values: Sequence[Value]) -> str:
-        return formats.listed([self.named(value) for value in values])
+        return listed([self.named(value) for value in values])
 
     def moment(self, key: str, value: Any, form: Temporal) -> Fraction | None:
         """Read a date, time or duration, which stands in ISO 8601 in every schema."""
         number = form.read_iso(value) if isinstance(value, str) else None
         if number is None:
             zone = "" if form.zone is None else " with its offset from UTC"
-            message = f"{formats.shorten(value)} is no {self.type} of ISO 8601{zone}."
+            message = f"{shorten(value)} is no {self.type} of ISO 8601{zone}."
             self.fault(key, "bound-type", message, f'Write it as a text, such as "{form.iso(0)}".')
         elif number.denominator != 1 and key in ("categories", "other", "taxonomy"):
-            message = f"{formats.shorten(value)} is finer than the values, which have the form {form.iso(0)}."
+            message = f"{shorten(value)} is finer than the values, which have the form {form.iso(0)}."
             self.fault(key, "bound-type", message, "Write a coarser one, or declare a finer format or 'decimals'.")
             return None
         elif abs(number) > LARGEST_INTEGER:
-            self.fault(key, "number-range", f"{formats.shorten(value)} is too far away.", "Declare fewer 'decimals'.")
+            self.fault(key, "number-range", f"{shorten(value)} is too far away.", "Declare fewer 'decimals'.")
             return None
         return number

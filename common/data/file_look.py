@@ -21,7 +21,7 @@ from privity.common.data.dialect_detection import fitting_marks, likely_dialect,
 from privity.common.data.reading_hints import encoding_hint, quoting_hint
 from privity.common.data.value_remedies import seems_missing
 from privity.common.errors import Problem
-from privity.common.formats import shorten
+from privity.common.text.short_values import shorten
 
 MOSTLY = 20
 """One row in so many may hold a word in a column of numbers."""

@@ -38,7 +38,7 @@ from privity.common.data.schema import Schema
 from privity.common.data.temporal import temporal
 from privity.common.data.temporal_columns import NOT_A_TIME, codes_of
 from privity.common.data.temporal_pattern import DEFAULT, DIGITS, SECOND
-from privity.common.formats import shorten
+from privity.common.text.short_values import shorten
 
 READ_TYPES = "text, numbers, booleans, dates, times without a zone, or missing values"
 

@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from privity.common import formats
 from privity.common.data.attribute import WHOLE_DOUBLES, Attribute, Value, value_text
+from privity.common.text.short_values import listed, shorten
 
 MADE = frozenset(("sum", "less", "lookup"))
 """Keys of a field that say what it follows from."""
@@ -151,10 +151,10 @@ def read_total(item: Mapping[str, Any], missing: Sequence[str], known: Mapping[s
     for name in (*plus, *minus):
         part, key = known.get(name), "sum" if name in plus else "less"
         if part is None:
-            fault(key, "made-column", f"{formats.shorten(name)} is no attribute.", "Name fields that are read.")
+            fault(key, "made-column", f"{shorten(name)} is no attribute.", "Name fields that are read.")
         elif part.type not in ("integer", "number") or (part.type == "number" and item["type"] == "integer"):
             remedy = "Name fields of numbers, for an integer of integers."
-            fault(key, "made-column", f"{formats.shorten(name)} is of type {part.type}.", remedy)
+            fault(key, "made-column", f"{shorten(name)} is of type {part.type}.", remedy)
         else:
             parts.append(part)
     if len(parts) < len(plus) + len(minus) or not plus:
@@ -175,7 +175,7 @@ def read_lookup(
     lookup, blank = item["lookup"], Attribute(item["name"], item["type"], missing=tuple(missing))
     base = known.get(lookup["field"])
     if base is None or not base.categories or base.discover:
-        message = f"{formats.shorten(lookup['field'])} is no attribute with declared categories."
+        message = f"{shorten(lookup['field'])} is no attribute with declared categories."
         fault("lookup", "made-column", message, "Name a field that has 'categories', or a boolean.")
         return Lookup(lookup["field"], (), blank)
     found: dict[int, Value] = {}
@@ -183,17 +183,17 @@ def read_lookup(
     for text, value in lookup["values"].items():
         code = strict.code_of(text)
         if code is None:
-            fault("lookup", "made-column", f"{formats.shorten(text)} is no category of it.", "Leave it out.")
+            fault("lookup", "made-column", f"{shorten(text)} is no category of it.", "Leave it out.")
         elif (read := _typed(item["type"], value)) is None:
-            message = f"{formats.shorten(value)} is not of type {item['type']}."
+            message = f"{shorten(value)} is not of type {item['type']}."
             fault("lookup", "made-column", message, "Write a value of the field's type.")
         else:
             found[code] = read
     if lacking := [value_text(c) for code, c in enumerate(base.categories) if code not in found]:
-        message = f"nothing is said for {formats.listed(lacking)}."
+        message = f"nothing is said for {listed(lacking)}."
         fault("lookup", "made-column", message, "Give a value for every category.")
     if base.missing and not missing:
-        message = f"{formats.shorten(base.name)} may be missing, and so may it."
+        message = f"{shorten(base.name)} may be missing, and so may it."
         fault("missingValues", "made-column", message, "Declare 'missingValues' for it, too.")
     of_code = tuple(found[code] for code in sorted(found))
     categories = (False, True) if item["type"] == "boolean" else tuple(dict.fromkeys(of_code))

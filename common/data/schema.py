@@ -29,7 +29,9 @@ from privity.common.data.unread_columns import UnreadColumn, is_unread_column, r
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats.line_numbers import json_lines
 from privity.common.privacy.discovery import Discovery, joined, read_discovery
+from privity.common.storage.safe_files import read_regular
 from privity.common.text.first_few import first_few
+from privity.common.text.short_values import shorten
 
 __all__ = ["Attribute", "Group", "Schema", "Value", "load_schema", "parse_schema"]
 
@@ -328,7 +330,7 @@ def _form_in_words(attribute: Attribute) -> dict[str, Any]:
 
 def load_schema(path: Path | str) -> Schema:
     """Read a schema. Raises ``PrivityError`` if it is not JSON, ``ProblemsFound`` with every fault."""
-    data = formats.read_bytes(path)
+    data = read_regular(path)
     try:
         return parse_schema(formats.parse_json(data, str(path)), str(path))
     except ProblemsFound as error:
@@ -358,7 +360,7 @@ def parse_schema(document: object, file: str) -> Schema:
     for place, item in enumerate(document["fields"]):
         name = item.get("name") if isinstance(item, dict) else None
         if isinstance(name, str) and first_of.setdefault(name, place) != place:
-            message = f"the name {formats.shorten(name)} is that of fields[{first_of[name]}] already."
+            message = f"the name {shorten(name)} is that of fields[{first_of[name]}] already."
             remedy = "Give every attribute its own name."
             problems.append(Problem(file, f"fields[{place}].name", "duplicate-name", message, remedy))
         if place not in malformed and is_unread_column(item):
@@ -379,7 +381,7 @@ def parse_schema(document: object, file: str) -> Schema:
             problems += faults
     left_out = document.get("leaveOut", [])
     for name in (name for name in left_out if name in first_of) if not problems else ():
-        message, remedy = f"{formats.shorten(name)} is a field, too.", "Keep it in one of the two places."
+        message, remedy = f"{shorten(name)} is a field, too.", "Keep it in one of the two places."
         problems.append(Problem(file, "leaveOut", "duplicate-name", message, remedy))
     dialect = COMMON
     if not problems:
@@ -418,7 +420,7 @@ def _discovery_problems(entries: Sequence[Mapping[str, Any]], names: Collection[
     for place, entry in enumerate(entries):
         where = f"discoveries[{place}]"
         for name in (name for name in entry["attributes"] if name not in names):
-            message = f"{formats.shorten(name)} is no attribute with a domain of its own."
+            message = f"{shorten(name)} is no attribute with a domain of its own."
             remedy = "Name the attributes as the fields do; drop the entry only together with all its fields."
             yield Problem(file, f"{where}.attributes", "unknown-attribute", message, remedy)
         try:

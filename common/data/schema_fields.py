@@ -10,7 +10,6 @@ from itertools import pairwise
 from math import ceil, floor
 from typing import Any
 
-from privity.common import formats
 from privity.common.data.attribute import (
     LARGEST_POINT,
     Attribute,
@@ -24,6 +23,7 @@ from privity.common.data.field_form import LARGEST_INTEGER, FieldForm
 from privity.common.data.public_grid import DECIMALS, grid_edges, temporal_edges
 from privity.common.data.temporal import TEMPORAL
 from privity.common.data.temporal_pattern import DEFAULT
+from privity.common.text.short_values import listed, shorten
 
 LARGEST_EXPONENT = 100  # numbers lie within 10**-100 .. 10**100
 
@@ -151,28 +151,28 @@ class FieldReader(FieldForm):
         if self.temporal is not None:
             return self.moment(key, value, self.temporal)
         if isinstance(value, str) and (self.type != "number" or read_number(value) is None):
-            message = f"{formats.shorten(value)} is a text, and the type is {self.type}."
+            message = f"{shorten(value)} is a text, and the type is {self.type}."
             self.fault(key, "bound-type", message, "Write numbers without quotes.")
             return None
         decimal = Decimal(repr(value)) if isinstance(value, float) else Decimal(value)
         if not decimal.is_finite() or (decimal and abs(decimal.adjusted()) > LARGEST_EXPONENT):
-            message = f"{formats.shorten(value)} is not within 1e-{LARGEST_EXPONENT} to 1e{LARGEST_EXPONENT}."
+            message = f"{shorten(value)} is not within 1e-{LARGEST_EXPONENT} to 1e{LARGEST_EXPONENT}."
             self.fault(key, "number-range", message, "Use another unit.")
             return None
         number = Fraction(decimal)
         if self.type == "integer" and key == "categories":
             if number.denominator != 1:
-                message = f"{formats.shorten(value)} is not an integer."
+                message = f"{shorten(value)} is not an integer."
                 self.fault(key, "category-type", message, "Write integers, or declare the type number.")
                 return None
         elif self.type == "integer" and abs(number) > LARGEST_INTEGER:
-            message = f"{formats.shorten(value)} is beyond 2**62."
+            message = f"{shorten(value)} is beyond 2**62."
             self.fault(key, "number-range", message, "Use a smaller bound, or the type number.")
             return None
         elif number.denominator == 1 and self.type == "integer":
             return number
         elif not is_double(number) and not self._is_point(key, number):
-            message = f"{formats.shorten(value)} has too many digits for a double."
+            message = f"{shorten(value)} has too many digits for a double."
             remedy = "Write at most 15 significant digits, or declare 'decimals', and no more of them here."
             self.fault(key, "number-precision", message, remedy)
             return None
@@ -189,11 +189,11 @@ class FieldReader(FieldForm):
         if self.type == "string":
             if isinstance(value, str):
                 return value
-            message = f"{formats.shorten(value)} is not a text."
+            message = f"{shorten(value)} is not a text."
             self.fault(key, "category-type", message, "Write every category in quotes.")
             return None
         if isinstance(value, str) and self.temporal is None:
-            message = f"{formats.shorten(value)} is a text, and the type is {self.type}."
+            message = f"{shorten(value)} is a text, and the type is {self.type}."
             self.fault(key, "category-type", message, "Write numbers without quotes, or declare the type string.")
             return None
         number = self._number("categories", value)
@@ -214,7 +214,7 @@ class FieldReader(FieldForm):
         if "other" in self.item and self.item.get("outOfDomain") == "other":
             other = self._category("other", self.item["other"])
             if other is not None and other not in codes:
-                message = f"{formats.shorten(self.item['other'])} is not one of the categories."
+                message = f"{shorten(self.item['other'])} is not one of the categories."
                 self.fault("other", "out-of-domain", message, "Name one of the categories.")
             attribute = replace(attribute, other=other)
         return attribute
@@ -367,7 +367,7 @@ class FieldReader(FieldForm):
         strict = replace(attribute, out_of_domain="refuse", other=None)
         clashes = [text for text in self.missing if strict.code_of(text) is not None]
         if clashes:
-            message = f"{formats.listed(clashes)} mean a missing value and a value of the domain."
+            message = f"{listed(clashes)} mean a missing value and a value of the domain."
             remedy = "Take it out of 'missingValues', or out of the domain."
             self.fault("missingValues", "missing-in-domain", message, remedy)
         return replace(attribute, missing=tuple(self.missing))

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from privity.common import formats
 from privity.common.data.attribute import read_number
 from privity.common.data.schema import Schema
 from privity.common.text.first_few import first_few
+from privity.common.text.short_values import shorten
 
 WHY = "A spreadsheet that opens the rows (CSV) takes such a text for a formula, and may run it."
 REMEDY = "The rows keep it as it is, for programs: import the columns as text, or declare another text."
@@ -23,9 +23,7 @@ _FORMULA = re.compile(r"[=+\-@\t\r].", re.DOTALL)
 def formulas(schema: Schema) -> tuple[str, ...]:
     """Each text of the rows that begins like a formula, and is no number, with where it is declared."""
     return tuple(
-        f"{what} {formats.shorten(text)}"
-        for what, text in _texts(schema)
-        if _FORMULA.match(text) and read_number(text) is None
+        f"{what} {shorten(text)}" for what, text in _texts(schema) if _FORMULA.match(text) and read_number(text) is None
     )
 
 
@@ -49,6 +47,6 @@ def _texts(schema: Schema) -> Iterator[tuple[str, str]]:
         yield "attribute", attribute.name
         for value in attribute.categories:
             if isinstance(value, str):
-                yield f"attribute {formats.shorten(attribute.name)}, category", value
+                yield f"attribute {shorten(attribute.name)}, category", value
         for text in attribute.missing[:1]:
-            yield f"attribute {formats.shorten(attribute.name)}, missing value", text
+            yield f"attribute {shorten(attribute.name)}, missing value", text

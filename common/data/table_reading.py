@@ -39,8 +39,8 @@ from privity.common.data.schema import Schema
 from privity.common.data.temporal_pattern import DEFAULT
 from privity.common.data.value_remedies import remedy_of
 from privity.common.errors import Problem
-from privity.common.formats import listed, shorten
 from privity.common.text.first_few import first_few
+from privity.common.text.short_values import listed, shorten
 
 VALUES_NAMED = 3  # values outside a domain that a message names
 MOST_FAULTS = 1000  # different values outside a domain that are told apart

@@ -13,10 +13,10 @@ from uuid import UUID
 import numpy as np
 import pandas as pd
 
-from privity.common import formats
 from privity.common.data.attribute import Attribute
 from privity.common.data.made_columns import MADE, Lookup, Total, read_lookup, read_total
 from privity.common.errors import Problem
+from privity.common.text.short_values import shorten
 
 TYPES = {"number": "integer", "uuid": "string"}
 """By the kind of a key, its type."""
@@ -69,7 +69,7 @@ def read_unread_column(
 
     def fault(key: str, rule: str, message: str, remedy: str) -> None:
         where = f"fields[{place}].{key}"
-        problems.append(Problem(file, where, rule, f"attribute {formats.shorten(item['name'])}: {message}", remedy))
+        problems.append(Problem(file, where, rule, f"attribute {shorten(item['name'])}: {message}", remedy))
 
     made = MADE & item.keys()
     for key in sorted(item.keys() - KEYS - (OF_MADE if made else set())):
@@ -95,7 +95,7 @@ def with_made(
 
     def fault(key: str, rule: str, message: str, remedy: str) -> None:
         where = f"fields[{place}].{key}"
-        problems.append(Problem(file, where, rule, f"attribute {formats.shorten(column.name)}: {message}", remedy))
+        problems.append(Problem(file, where, rule, f"attribute {shorten(column.name)}: {message}", remedy))
 
     if not MADE & item.keys():
         return column, []

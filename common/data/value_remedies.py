@@ -10,7 +10,7 @@ from privity.common.data.attribute import Attribute, read_number
 from privity.common.data.dialect import NumberMarks
 from privity.common.data.dialect_detection import fitting_marks
 from privity.common.data.frame_values import Cell, Sort, Value
-from privity.common.formats import LONGEST_ECHO, shorten
+from privity.common.text.short_values import LONGEST_ECHO, shorten
 
 NOTHING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "nat", "?", "-", "--", ".", "*", "missing", "unknown")
 """Texts, in lower case, that often mean that there is no value."""

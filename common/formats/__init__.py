@@ -7,12 +7,14 @@ A format ``NAME`` is the file ``common/formats/NAME.schema.json``. JSON is read 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+import re
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
 from decimal import Decimal
+from fractions import Fraction
 from functools import cache, lru_cache
 from importlib import resources
-from math import inf
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,17 +23,21 @@ from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from privity.common.text.first_few import FEW, first_few
-from privity.common.text.secret_texts import HIDDEN, holds_secret
+from privity.common.storage.exact_json import DEEPEST, read_exactly
+from privity.common.storage.safe_files import read_regular
+from privity.common.text.first_few import FEW
+from privity.common.text.short_values import LONGEST_ECHO, listed, path_text, shorten
 
-LONGEST_ECHO = 40  # characters of a value that a message repeats
-DEEPEST = 64  # levels of nesting that a document may have
 Places = dict[tuple[str | int, ...], int]
 NUMBERS: dict[str, set[type]] = {"integer": {int}, "number": {int, float, Decimal}}
 OF_NUMBERS = {"type", "minimum", "maximum", "description"}  # keys of a schema that `_all_fit` knows
 PLAIN = {str, int, float, Decimal, bool, type(None)}  # types of values without members
 OF_PLAIN = OF_NUMBERS | {"const", "enum", "minLength", "maxLength", "pattern"}  # keys of a schema that `_fits` knows
-VALUES_KEPT = 1 << 16
+EXACT = "^(0|[1-9][0-9]{0,999})(/[1-9][0-9]{0,999})?$"
+"""The form of every exact number that a program writes."""
+LINE = r"^([\s\S]*[^\n\r])?$"
+"""The form of every text that has no narrower one, and is no content of a table, prose or PEM."""
+VALUES_KEPT, LONGEST_KEPT = 1 << 16, 100  # values that are known to fit or not; characters of a text among them
 UNREAD = ("format-version", "depth", "text")  # rules whose breach ends the check before the schema is applied
 
 
@@ -75,6 +81,8 @@ def _fits(schema: Any, value: Any) -> bool:
     """Whether a value without members is known to fit: its schema has no keys but those in `OF_PLAIN`."""
     if not (type(value) in PLAIN and isinstance(schema, dict) and schema.keys() <= OF_PLAIN):
         return False
+    if isinstance(value, str) and len(value) > LONGEST_KEPT:
+        return Validator(schema).is_valid(value)
     return _plain_fits(_Schema(schema), value)
 
 
@@ -96,11 +104,48 @@ class _Schema:
 @lru_cache(maxsize=VALUES_KEPT, typed=True)
 def _plain_fits(schema: _Schema, value: object) -> bool:
     """The types of equal values matter: True is no number."""
-    return Draft202012Validator(schema.schema).is_valid(value)
+    return Validator(schema.schema).is_valid(value)
 
 
-Validator = extend(Draft202012Validator, {"items": _items, "properties": _properties})
-"""Finds what the draft's validator finds."""
+def _pattern(validator: Any, pattern: str, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """That of the draft, whose ``$`` is the very end of a text: Python's stands before a last line end, too."""
+    if isinstance(instance, str) and not _whole_text(pattern).search(instance):
+        yield ValidationError(f"not of the form {pattern}")
+
+
+@cache
+def _whole_text(pattern: str) -> re.Pattern[str]:
+    """A pattern of a format as Python reads it; its one ``$``, if it has one, is its last character."""
+    return re.compile(f"{pattern[:-1]}\\Z" if pattern.endswith("$") else pattern)
+
+
+def _unique_items(validator: Any, unique: bool, instance: Any, schema: Any) -> Iterator[ValidationError]:
+    """That of the draft, in one pass: its own compares every two items where some have no order."""
+    if unique and isinstance(instance, list) and len(set(map(_hashable, instance))) < len(instance):
+        yield ValidationError("an entry appears twice")
+
+
+def _hashable(value: Any) -> Hashable:
+    """Equal for equal values of JSON alone. Numbers are texts here, whose hashes nobody can choose."""
+    if isinstance(value, dict):
+        return frozenset((key, _hashable(member)) for key, member in value.items())
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    if isinstance(value, bool | None):
+        return value
+    if isinstance(value, float) and not isfinite(value):
+        return "number", repr(value)
+    if isinstance(value, int | float | Decimal):
+        exact = Fraction(value)
+        return "number", f"{exact.numerator:x}/{exact.denominator:x}"
+    return "text", value
+
+
+Validator = extend(
+    Draft202012Validator,
+    {"items": _items, "properties": _properties, "pattern": _pattern, "uniqueItems": _unique_items},
+)
+"""Finds what the draft's validator finds, where patterns are as in JavaScript."""
 
 
 @cache
@@ -147,79 +192,25 @@ def require(document: object, format_name: str, file: str) -> None:
         raise ProblemsFound(problems)
 
 
-def read_json(path: Path | str) -> Any:
+def read_json(path: Path | str, *, links: bool = True) -> Any:
     """Read a JSON file with exact numbers; a key that appears twice, NaN and Infinity are errors.
 
-    Raises ``PrivityError`` (file-missing, file-unreadable).
+    Raises ``PrivityError`` (file-missing, file-unreadable); ``links`` as of ``read_regular``.
     """
-    return parse_json(read_bytes(path), str(path))
-
-
-def read_bytes(path: Path | str) -> bytes:
-    """The content of a file. Raises ``PrivityError`` (file-missing, file-unreadable)."""
-    try:
-        return Path(path).read_bytes()
-    except FileNotFoundError as error:
-        raise PrivityError(Catalogue.FILE_MISSING, file=path) from error
-    except OSError as error:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=error.strerror) from error
+    return parse_json(read_regular(path, links=links), str(path))
 
 
 def parse_json(data: bytes, path: str) -> Any:
     """The same from bytes that came as ``path``."""
     try:
-        text = data.decode("utf-8-sig")
-        return json.loads(text, parse_float=Decimal, parse_constant=_refuse_constant, object_pairs_hook=_unique_keys)
+        return read_exactly(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason="not UTF-8 text") from error
     except json.JSONDecodeError as error:
         reason = f"not JSON: {error.msg} at line {error.lineno}, column {error.colno}"
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=reason) from error
-    except (ValueError, ArithmeticError) as error:
+    except ValueError as error:
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=f"not JSON: {error}") from error
-    except RecursionError as error:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason="nested too deep") from error
-
-
-def path_text(path: Iterable[str | int]) -> str:
-    """Write a path within a document as ``fields[3].taxonomy['No diploma']``."""
-    text = ""
-    for step in path:
-        if isinstance(step, int):
-            text += f"[{step}]"
-        elif holds_secret(step):
-            text += f"[{HIDDEN!r}]"
-        elif step.replace("_", "a").isalnum():
-            text += f".{step}" if text else step
-        else:
-            text += f"[{step!r}]"
-    return text
-
-
-def shorten(value: object) -> str:
-    """Write a value for a message, cut to ``LONGEST_ECHO`` characters; nothing of what may hold a password."""
-    text = str(value) if isinstance(value, Decimal) else repr(value)
-    if holds_secret(str(value)):
-        return repr(HIDDEN)
-    return text if len(text) <= LONGEST_ECHO else text[: LONGEST_ECHO - 3] + "..."
-
-
-def listed(values: Iterable[object]) -> str:
-    """Name the first few of some values, for a message."""
-    return first_few([shorten(value) for value in values])
-
-
-def _refuse_constant(text: str) -> None:
-    raise ValueError(f"{text} is not a number of JSON")
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = sorted({key for key in keys if keys.count(key) > 1})
-        raise ValueError(f"the key {shorten(twice[0])} appears twice in one object")
-    return members
 
 
 def _other_version(document: object, format_name: str, file: str) -> list[Problem]:
@@ -228,8 +219,13 @@ def _other_version(document: object, format_name: str, file: str) -> list[Proble
     found = document.get("format_version") if isinstance(document, dict) else None
     if expected is None or type(found) is not int or found == expected:
         return []
+    return [other_version(file, found, expected)]
+
+
+def other_version(file: str, found: int, expected: int) -> Problem:
+    """What is said of every file of another version."""
     remedy = "Another version of Privity wrote it: install that one, or a later one."
-    return [Problem(file, "format_version", "format-version", f"{found} is not {expected}.", remedy)]
+    return Problem(file, "format_version", "format-version", f"{found} is not {expected}.", remedy)
 
 
 def _unfit_text_or_depth(document: object, file: str) -> list[Problem]:
@@ -345,6 +341,10 @@ def _describe(error: ValidationError) -> tuple[str, str]:
             return f"{len(found)} characters, more than {limit}.", f"Write at most {limit} characters."
         case "uniqueItems":
             return "an entry appears twice.", "Keep each entry once."
+        case "pattern" if limit == LINE:
+            return f"{shorten(found)} ends with a line end.", "Remove the line end."
+        case "pattern" if limit == EXACT:
+            return f"{shorten(found)} is no exact number.", "Write a whole number or a fraction, such as 5 or 1/3."
         case "pattern":
             form = error.schema.get("title", limit) if isinstance(error.schema, dict) else limit
             return f"{shorten(found)} does not have the form {form}.", "Write it in this form."

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
+import re
 import socket
 import threading
 import time
@@ -113,6 +115,28 @@ class _Server(ThreadingMixIn, WSGIServer):
         """No traceback of whoever hangs up, or is hung up on, to standard error."""
 
 
+def _of_hosts(app: Any, own: str) -> Any:
+    """The page for those who ask for an address, ``localhost``, a name without a dot or the name of the setting.
+
+    A page on the web can have a name of its own point here (DNS rebinding); it has a dot.
+    """
+
+    def answer(environ: dict[str, Any], start: Any) -> Any:
+        host = re.sub(r":[0-9]+$", "", environ.get("HTTP_HOST", "")).strip("[]")
+        if "." in host and host != own and not _is_address(host):
+            start("421 Misdirected Request", [("Content-Type", "text/plain")])
+            return [b"Ask by the address, or by the name in the setting metrics.\n"]
+        return app(environ, start)
+
+    return answer
+
+
+def _is_address(host: str) -> bool:
+    with contextlib.suppress(ValueError):
+        return bool(ipaddress.ip_address(host))
+    return False
+
+
 @contextlib.contextmanager
 def exported(address: str, registry: CollectorRegistry) -> Iterator[None]:
     """The registry's figures over HTTP at ``host:port``, for as long as the context lasts.
@@ -126,7 +150,9 @@ def exported(address: str, registry: CollectorRegistry) -> Iterator[None]:
     try:
         found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         of_family = type("_Server", (_Server,), {"address_family": found[0][0]})
-        server: WSGIServer = make_server(str(found[0][4][0]), int(port), make_wsgi_app(page), of_family, _Handler)
+        server: WSGIServer = make_server(
+            str(found[0][4][0]), int(port), _of_hosts(make_wsgi_app(page), host), of_family, _Handler
+        )
     except (OSError, OverflowError):
         raise PrivityError(
             Catalogue.CONNECTION_FAILED, address=address, reason="cannot show metrics there",

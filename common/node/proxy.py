@@ -19,6 +19,8 @@ from privity.common.text.visible import in_line
 _NAME = r"(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})"
 _FORM = re.compile(rf"http://(?:({_NAME}+)(?::({_NAME}*))?@)?([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]):([0-9]{{1,5}})/?")
 LARGEST_ANSWER = 1 << 16
+ENVIRONMENT = ("grpc_proxy", "https_proxy", "http_proxy")
+"""Variables in which gRPC looks for a proxy, in this order."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,18 @@ def proxy_problems(document: dict[str, Any], file: str) -> list[Problem]:
 def proxy_of(document: dict[str, Any]) -> Proxy | None:
     """The proxy that a checked settings file names."""
     return parse_proxy(document["proxy"]) if "proxy" in document else None
+
+
+def proxy_of_environment(host: str) -> Proxy | None:
+    """The proxy through which gRPC dials this host if no settings name one."""
+    found = next((os.environ[name] for name in ENVIRONMENT if os.environ.get(name)), None)
+    spared = os.environ.get("no_grpc_proxy", os.environ.get("no_proxy", "")).split(",")  # noqa: SIM112 - their names
+    if found is None or any(host.lower().endswith(end.strip().lower()) for end in spared if end.strip()):
+        return None
+    try:
+        return parse_proxy(found)
+    except ValueError:
+        return None
 
 
 def channel_options(proxy: Proxy | None) -> list[tuple[str, Any]]:

@@ -1,5 +1,7 @@
 """Why a connection to the curator does not come about: a plain TLS handshake, and what it fails at, in plain words.
 
+The curator is trusted by its certificate alone, the one that the member's newest manifest lists.
+
 gRPC tells only that a server is unavailable. Here the same handshake is made step by step: name, network, a proxy if
 the settings name one, the curator's certificate, this member's own.
 """
@@ -15,12 +17,18 @@ from pathlib import Path
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from privity.common.node.proxy import Proxy, ProxyRefusedError, dial
+from privity.common.consortium.manifest import Manifest
+from privity.common.node.curator_trust import curator_certificate, hosts_of
+from privity.common.node.proxy import Proxy, ProxyRefusedError, dial, proxy_of_environment
 
 SECONDS = 5.0
 CREDENTIALS_NEEDED = 407
 CHECK_PROXY = "Check `proxy` in the settings, that the proxy runs, and that firewalls let this machine dial it."
 CURATOR_SERVES = "the curator runs (`privity curator serve`)"
+CHECK_MANIFEST = (
+    "Check the address. If the curator's certificate was renewed, have the curator serve with the newest manifest, or"
+    " ask the organiser for it and put it in the place of manifest.json."
+)
 PASSING = (408, 429)  # no answer in time, too many questions
 
 
@@ -51,20 +59,32 @@ class Finding:
 
 
 def check_connection(
-    address: str, name: str | None, authority: Path, certificate: Path, key: Path, proxy: Proxy | None = None
+    address: str,
+    name: str | None,
+    manifest: Manifest | None,
+    certificate: Path,
+    key: Path,
+    proxy: Proxy | None = None,
 ) -> Finding:
     """Shake hands with the curator.
 
     Args:
         address: ``host:port``.
         name: the host name that its certificate must show, if it is not the one dialled.
-        proxy: to go through; none of the environment's counts here.
+        manifest: whose curator it must be; None if the member has none yet, so that any curator will do.
+        proxy: to go through; without one the environment's counts, as for gRPC.
     """
+    trusted = certificate_shown(address, proxy) if manifest is None else curator_certificate(manifest)
+    if isinstance(trusted, Finding):
+        return trusted
     raw = _reached(address, proxy)
     if isinstance(raw, Finding):
         return raw
     host = address.rpartition(":")[0].strip("[]")
-    context = ssl.create_default_context(cafile=str(authority))
+    context = ssl.create_default_context(cadata=trusted.decode("ascii"))
+    # The listed certificate is the only root: another one is refused, whoever issued it.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.set_alpn_protocols(["h2"])
     context.load_cert_chain(certificate, key)
     try:
@@ -72,14 +92,28 @@ def check_connection(
             accepted = _accepts(link)
     except ssl.SSLCertVerificationError as error:
         reason = _of_curator(address, proxy, name or host, error)
-        return Finding(Stage.CURATOR, reason, "Check the address, and that the invite is of this consortium.")
+        return Finding(Stage.CURATOR, reason, CHECK_MANIFEST)
     except OSError:
-        reason = f"{address} does not speak TLS as a curator does"
-        return Finding(Stage.NETWORK, reason, "Check the port, and proxies that open TLS or have nobody behind them.")
+        return _no_curator(address)
     if not accepted:
         remedy = "Ask the organiser whether the curator's manifest still lists this member, and with this certificate."
         return Finding(Stage.OWN, _of_own(certificate), remedy)
     return Finding(Stage.THROUGH, address, "")
+
+
+def certificate_shown(address: str, proxy: Proxy | None) -> bytes | Finding:
+    """The certificate (PEM) of whoever answers there, checked by nothing, or how far it came."""
+    raw = _reached(address, proxy)
+    if isinstance(raw, Finding):
+        return raw
+    blind = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    blind.check_hostname = False
+    blind.verify_mode = ssl.CERT_NONE
+    try:
+        with raw, blind.wrap_socket(raw) as link:
+            return ssl.DER_cert_to_PEM_cert(link.getpeercert(binary_form=True) or b"").encode("ascii")
+    except OSError:
+        return _no_curator(address)
 
 
 def check_proxy(address: str, proxy: Proxy) -> Finding:
@@ -95,6 +129,7 @@ def _reached(address: str, proxy: Proxy | None) -> socket.socket | Finding:
     """A connection, or how far it came."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
+    proxy = proxy or proxy_of_environment(host)
     if not port.isdecimal():
         return Finding(Stage.NAME, f"{address} names no port", "Write the address as HOST:PORT.")
     asked = (host, int(port)) if proxy is None else (proxy.host, proxy.port)
@@ -132,6 +167,11 @@ def _of_proxy(refused: ProxyRefusedError, proxy: Proxy | None, address: str) -> 
     return Finding(Stage.NETWORK, reason, remedy)
 
 
+def _no_curator(address: str) -> Finding:
+    reason = f"{address} does not speak TLS as a curator does"
+    return Finding(Stage.NETWORK, reason, "Check the port, and proxies that open TLS or have nobody behind them.")
+
+
 def _accepts(link: ssl.SSLSocket) -> bool:
     """Whether the curator takes our certificate: under TLS 1.3 it judges after our side of the handshake is done.
 
@@ -156,26 +196,18 @@ def _of_own(certificate: Path) -> str:
 
 def _of_curator(address: str, proxy: Proxy | None, dialled: str, error: ssl.SSLCertVerificationError) -> str:
     """Whose certificate it is, after all."""
-    raw = _reached(address, proxy)
-    if isinstance(raw, Finding):
-        return f"it cannot be checked: {error.verify_message}"
-    blind = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    blind.check_hostname = False
-    blind.verify_mode = ssl.CERT_NONE
-    try:
-        with raw, blind.wrap_socket(raw) as link:
-            shown = x509.load_der_x509_certificate(link.getpeercert(binary_form=True) or b"")
-    except (OSError, ValueError):
+    found = certificate_shown(address, proxy)
+    if isinstance(found, Finding):
         return f"it cannot be checked: {error.verify_message}"
     try:
-        listed = shown.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
-        found = (*listed.get_values_for_type(x509.DNSName), *listed.get_values_for_type(x509.IPAddress))
-        names = [str(host) for host in found]
-    except x509.ExtensionNotFound:
-        names = []
+        shown = x509.load_pem_x509_certificate(found)
+        names = hosts_of(shown)
+    except ValueError:
+        return f"it cannot be checked: {error.verify_message}"
     return (
-        f"the certificate is for {', '.join(names) or _subject(shown)}, you dialled {dialled}, it was issued by"
-        f" {_name(shown.issuer)} and is valid until {shown.not_valid_after_utc:%Y-%m-%d} ({error.verify_message})"
+        f"the certificate is for {', '.join(names) or _subject(shown)}, you dialled {dialled}, it is valid until"
+        f" {shown.not_valid_after_utc:%Y-%m-%d}: it is not the one that the manifest here lists, or not for this host"
+        f" ({error.verify_message})"
     )
 
 

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError, Problem
-from privity.common.formats import shorten
+from privity.common.text.short_values import shorten
 
 # Beyond this the guarantee is void in practice, and a typing error is the likelier reason.
 LARGEST_EPSILON = Fraction(100)

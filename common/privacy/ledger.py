@@ -24,6 +24,7 @@ compared.
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 import sqlite3
 from collections.abc import Iterator
@@ -39,6 +40,7 @@ from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger_file import MERGED
 from privity.common.privacy.ledger_lines import (
     LOCK,
+    OWN_BOOK,
     Allowance,
     Charge,
     Entry,
@@ -50,6 +52,7 @@ from privity.common.privacy.ledger_lines import (
 )
 from privity.common.privacy.ledger_reservations import Reservation, exhausted, lock_held, pair
 from privity.common.privacy.ledger_sums import LedgerSums
+from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP
 from privity.common.privacy.run_budget import RhoBudget
@@ -57,6 +60,12 @@ from privity.common.storage.journal import MEMORY
 
 WORDS = ("", "delta ")
 """Before an epsilon and a delta in what is told."""
+
+WHOLE = "the whole reservation"
+"""Step of a run that was cut off by a restore: what it may have cost and no other line says."""
+
+ADJUSTED = "adjustment"
+"""In the place of a run, of what an owner said was spent."""
 
 
 class Ledger(LedgerSums):
@@ -140,8 +149,8 @@ class Ledger(LedgerSums):
             whether it was charged before, and settled with an answer: then no other may be made.
 
         Raises:
-            PrivityError: budget-exhausted, step-changed if this step was charged another price, step-refused if the
-                charges of its run cannot be added up exactly, or ledger-unusable.
+            PrivityError: population-frozen, budget-exhausted, step-changed if this step was charged another price,
+                step-refused if the charges of its run cannot be added up exactly, or ledger-unusable.
             ValueError: a loss in rho, and the run has no budget in rho.
 
         A loss of 0 is a line too: it marks an answer that holds no rows and must still be given once.
@@ -161,6 +170,7 @@ class Ledger(LedgerSums):
                 if was.charge != charge or (was.document, was.budget) != (terms, budget):
                     raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
                 return was.answer is not None
+            self._check_not_frozen()
             before = self._of(key)
             if budget is not None and before.rho and budget not in before.rho:
                 raise PrivityError(Catalogue.STEP_CHANGED, step=charge.step)
@@ -200,9 +210,10 @@ class Ledger(LedgerSums):
             raise exhausted(party, self._name, word, asked, left, total, held)
 
     def check(self, most: ApproxDP, party: str, run: str = "") -> None:
-        """Raises PrivityError (budget-exhausted) if the totals have not so much left for a person and one run."""
+        """Raises PrivityError (population-frozen, budget-exhausted) if a run may not cost a person so much."""
         with self._held():
             self._read_on()
+            self._check_not_frozen()
             key = (self.node, run)
             for word, asked, used in zip(WORDS, pair(most), pair(self._of(key).spent), strict=True):
                 if asked > used:
@@ -261,6 +272,73 @@ class Ledger(LedgerSums):
             if found:
                 self._append(Kind.RETURN, terms={}, run=run, node=key[0])
             return found
+
+    def freeze(self) -> None:
+        """Note that lines are missing: nothing more is charged or reserved until the owner says what was spent.
+
+        Raises:
+            PrivityError: ledger-unusable.
+        """
+        with self._writing():
+            if not self._frozen:
+                self._append(Kind.FREEZE, terms={})
+
+    def check_not_frozen(self) -> None:
+        """Raises PrivityError (population-frozen) while the owner has yet to say what was spent."""
+        with self._held():
+            self._read_on()
+            self._check_not_frozen()
+
+    def _check_not_frozen(self) -> None:
+        if self._frozen:
+            raise PrivityError(Catalogue.POPULATION_FROZEN, population=self._name)
+
+    def adjust(self, spent: ApproxDP) -> None:
+        """Charge what is missing of what a person has lost in all, and thaw the ledger.
+
+        Raises:
+            PrivityError: bad-option: more than that stands in the ledger already; ledger-unusable.
+        """
+        with self._writing():
+            missing = spent.epsilon - self._epsilon, spent.delta - self._delta
+            for word, least, gap in zip(("epsilon", "delta"), (self._epsilon, self._delta), missing, strict=True):
+                if gap < 0:
+                    reason = f"{readable(least)} stands in the ledger already"
+                    hint = "Say at least that: what was charged never comes back."
+                    raise PrivityError(Catalogue.BAD_OPTION, option=f"spent-{word}", reason=reason, hint=hint)
+            if any(missing):
+                step = f"adjustment {self._end(OWN_BOOK)[0]}"
+                self._charge_outright(ADJUSTED, Charge(ADJUSTED, step, ApproxDP(*missing, RELATION), for_a_person=True))
+            self._append(Kind.ADJUSTMENT, terms={})
+
+    def charge_whole(self, run: str, most: ApproxDP | None = None) -> None:
+        """Charge a run of this node with all that it may cost, once, and end its reservation: no charge is missed then.
+
+        Args:
+            most: what it may cost a person in all; None is what it has reserved.
+
+        Raises:
+            PrivityError: ledger-unusable.
+        """
+        key = (self.node, run)
+        with self._writing():
+            held = [] if most is None else [pair(most)]
+            held += [self._reserved[key].most] if key in self._reserved else []
+            spent = pair(self._of(key).spent)
+            rest = tuple(max([ZERO, *(one[place] - spent[place] for one in held)]) for place in (0, 1))
+            again = self._lines("WHERE kind = 'charge' AND node = ? AND run = ? AND step = ?", *key, WHOLE)
+            if any(rest) and not again:
+                self._charge_outright(
+                    self.node, Charge(run, WHOLE, ApproxDP(rest[0], rest[1], RELATION), for_a_person=True)
+                )
+            if key in self._reserved:
+                self._append(Kind.RETURN, terms={}, run=run, node=self.node)
+
+    def _charge_outright(self, node: str, charge: Charge) -> None:
+        """Of what is spent already: the total does not bind it, and no answer follows."""
+        line = self._written(Kind.CHARGE, node, charge, {"for_a_person": True})
+        self._insert(line._replace(answer=hashlib.sha256(charge.step.encode()).hexdigest()))
+        self._read_on()
 
     def reserved(self) -> list[Reservation]:
         """The reservations that stand, the oldest first; ``most`` of each is what is not spent of it yet."""

@@ -48,6 +48,8 @@ class Kind(Enum):
     MERGE = "merge"
     RESERVATION = "reservation"
     RETURN = "return"
+    FREEZE = "freeze"
+    ADJUSTMENT = "adjustment"
 
 
 CHARGE = Kind.CHARGE.value
@@ -288,6 +290,10 @@ class Entry:
                 return f"reserved for the run: epsilon {readable(epsilon)}, delta {readable(delta)}"
             case Kind.RETURN:
                 return "the run has ended: what it had reserved and not spent is returned"
+            case Kind.FREEZE:
+                return "set back: charges are missing, and nothing more is charged until its owner adjusts it"
+            case Kind.ADJUSTMENT:
+                return "its owner said what was spent"
 
 
 class Pricing:

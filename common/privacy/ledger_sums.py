@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from privity.common.privacy.accountant import ZERO, Accountant, kept_short
 from privity.common.privacy.ledger_file import LedgerFile
-from privity.common.privacy.ledger_lines import Kind, Line, charged, charged_all
+from privity.common.privacy.ledger_lines import OWN_BOOK, Kind, Line, charged, charged_all
 from privity.common.privacy.ledger_reservations import Reservation
 from privity.common.privacy.population import Population
 
@@ -20,6 +20,7 @@ class LedgerSums(LedgerFile):
         self._population: Population | None = None
         self._runs: dict[tuple[str, str], Accountant] = {}
         self._reserved: dict[tuple[str, str], Reservation] = {}
+        self._frozen: set[int] = set()
         self._epsilon, self._delta = ZERO, ZERO
 
     @property
@@ -89,6 +90,11 @@ class LedgerSums(LedgerFile):
                 self._reserved[key] = Reservation.of_line(line)
             elif line.kind == Kind.RETURN.value:
                 self._reserved.pop(key, None)
+            elif line.kind == Kind.FREEZE.value:
+                self._frozen.add(line.book)
+            elif line.kind == Kind.ADJUSTMENT.value:
+                # An owner's word is about all that the ledger holds; that of a book taken over, about that book.
+                self._frozen &= set() if line.book == OWN_BOOK else self._frozen - {line.book}
         for key, charges in runs.items():
             before = self._of(key)
             self._runs[key] = after = charged_all(before, charges)

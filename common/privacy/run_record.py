@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from typing import Any
 
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.privacy.accountant import Accountant
@@ -23,12 +24,14 @@ class Cost:
     Attributes:
         mechanism: in words.
         loss: for one replaced row.
+        charge: the mechanism and how often, as ``run.json`` states it (``privity.common.protocol.stated_charges``).
     """
 
     phase: str
     mechanism: str
     loss: PrivacyLoss
     payers: tuple[str, ...]
+    charge: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True)
@@ -50,27 +53,45 @@ class RunRecord:
     """Grows with every await of the session; the same after a replay.
 
     Attributes:
+        costs: in the order in which they were charged.
+        tables: what was measured, by the place of its cost, as far as it is published.
         inference: how the tables were made one distribution; an algorithm that has a choice says so.
         budget: the run's.
         discovery: the domains that the run discovered, if it did; what they cost is part of what the run costs.
     """
 
-    revealed: list[tuple[str, Sequence[NoisyTable]]] = field(default_factory=list)
     costs: list[Cost] = field(default_factory=list)
+    tables: dict[int, Sequence[NoisyTable]] = field(default_factory=dict)
     inference: Inference | None = None
     budget: RunBudget | None = None
     discovery: Discovery | None = None
 
-    def add_tables(self, phase: str, tables: Sequence[NoisyTable]) -> None:
-        self.revealed.append((phase, tables))
-
     @property
     def measured(self) -> list[tuple[str, NoisyTable]]:
-        """Every table that was revealed, with its phase."""
-        return [(phase, table) for phase, tables in self.revealed for table in tables]
+        """Every table that is published, with its phase."""
+        return [(self.costs[place].phase, table) for place in sorted(self.tables) for table in self.tables[place]]
 
-    def add_cost(self, cost: Cost) -> None:
+    def publish_last(self, tables: int) -> None:
+        """Of the tables that were revealed last, publish the last so many."""
+        place = max(self.tables)
+        self.tables[place] = self.tables[place][len(self.tables[place]) - tables :]
+
+    def add_cost(self, cost: Cost) -> int:
+        """Put it on the record, and say at which place."""
         self.costs.append(cost)
+        return len(self.costs) - 1
+
+    def charges(self) -> list[dict[str, Any]]:
+        """Every cost, as ``run.json`` states it."""
+        return [
+            {
+                "phase": cost.phase,
+                "paid_by": list(cost.payers),
+                **cost.charge,
+                **({"published": len(self.tables.get(place, ()))} if "tables" in cost.charge else {}),
+            }
+            for place, cost in enumerate(self.costs)
+        ]
 
     def _charged(self, costs: Iterable[Cost], before: Accountant) -> Accountant:
         budget = self.budget if isinstance(self.budget, RhoBudget) else None

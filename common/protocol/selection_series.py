@@ -6,12 +6,11 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.privacy.mechanisms import Selecting
-from privity.common.privacy.neighbouring_relation import RELATION
-from privity.common.privacy.privacy_loss import PrivacyLoss, compose
 from privity.common.privacy.run_budget import Share
 from privity.common.privacy.run_record import Cost
-from privity.common.privacy.structure_scores import DISTANCE, score_in_words
+from privity.common.privacy.structure_scores import DISTANCE
 from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.stated_charges import selections_cost
 from privity.common.protocol.steps import Select, SelectionStep, SelectTable
 
 
@@ -53,14 +52,14 @@ class SelectionSeries:
 
     def costs(self, members: Sequence[str]) -> list[Cost]:
         """What the series costs the members, of which some may make no selection."""
-        payers: dict[PrivacyLoss, list[str]] = {}
-        words = ""
+        payers: dict[int, list[str]] = {}
         for member, count in zip(members, self._quotas, strict=True):
             if count:
-                mechanism = self._mechanisms[count]
-                words = mechanism.in_words(score_in_words(self._score))
-                payers.setdefault(compose([mechanism.loss(RELATION)] * count), []).append(member)
-        return [Cost(self._phase, words, loss, tuple(who)) for loss, who in payers.items()]
+                payers.setdefault(count, []).append(member)
+        return [
+            selections_cost(self._phase, who, self._mechanisms[count], self._score, count)
+            for count, who in payers.items()
+        ]
 
     async def select(self, candidates: Sequence[AttributeParentPair]) -> AttributeParentPair:
         """The next selection among the candidates by their score, at the party whose turn it is.

@@ -15,6 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -22,17 +23,20 @@ import numpy as np
 from privity.common.data.apportionment import quotas
 from privity.common.data.noisy_tables import Marginal, NoisyScores, NoisyTables
 from privity.common.data.schema import Attribute, Schema
+from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.discovery import Discovery
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ApproxDP, PureDP
 from privity.common.privacy.run_budget import RunBudget, Share
 from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.protocol.evaluation_scores import Score
+from privity.common.protocol.plausible_sums import PlausibleSums
 from privity.common.protocol.public_coin import public_coin
 from privity.common.protocol.round import Round, Scores, Tables
 from privity.common.protocol.running_sums import RunningSums
 from privity.common.protocol.secure_sum import noisy_tables
 from privity.common.protocol.selection_series import SelectionSeries
+from privity.common.protocol.stated_charges import noise_charge, own_model
 from privity.common.protocol.steps import Learn, SelectionStep
 from privity.common.synthesis.models import Model
 
@@ -50,6 +54,7 @@ class Backend(ABC):
         population: whose rows they are, in the words of the owner or the name of the consortium.
         rows_per_person: most rows of one person at each party, in the same order as the members.
         parties_per_person: most parties at which one person has rows.
+        plausible: compares what is revealed with public numbers, where several parties send it.
         recode: what gives the same rows by another schema, for steps under names with a prefix of their own (it ends in
             a slash); None where rows are coded once and for all.
     """
@@ -61,6 +66,7 @@ class Backend(ABC):
     population: str
     rows_per_person: tuple[int, ...]
     parties_per_person: int = 1
+    plausible: PlausibleSums | None = None
     recode: Callable[[Schema, str], Backend] | None = None
 
     @abstractmethod
@@ -174,7 +180,15 @@ class Session:
     async def score(self, phase: str, scores: Sequence[Score], share: Share) -> NoisyScores:
         """Noisy sums over the parties of scores on their rows; they cost every party the share."""
         round_ = Round(self.run, phase, self._next_name(phase), share.noise(Scores(tuple(scores)), self.backend.quota))
-        return NoisyScores(await self._reveal(round_), round_.noise.law(1))
+        values, _ = await self._reveal(round_)
+        found = NoisyScores(values, round_.noise.law(1))
+        if (sums := self.backend.plausible) is not None:
+            self._judge(phase, sums.fault_of_scores(found.values, found.law, self.rows))
+        return found
+
+    def _judge(self, phase: str, fault: str | None) -> None:
+        if fault is not None:
+            raise PrivityError(Catalogue.IMPLAUSIBLE_SUM, phase=phase, reason=fault)
 
     @property
     def recodes(self) -> bool:
@@ -241,32 +255,37 @@ class Session:
         loss = PureDP(share.epsilon, RELATION)
         step = Learn(self.run, phase, self._next_name(phase), algorithm, dict(settings), loss)
         members = self.backend.members
-        self._record(phase, Cost(phase, OWN_MODEL, loss, members), answers=len(members))
+        self._record(phase, Cost(phase, OWN_MODEL, loss, members, own_model(algorithm, loss)), answers=len(members))
         return await self.backend.learn(step)
 
     def _next_name(self, phase: str) -> str:
         self._steps += 1
         return f"{self._prefix}{self._steps}-{phase}"
 
-    def _record(self, phase: str, *costs: Cost, answers: int = 0) -> None:
-        for cost in costs:
-            self.record.add_cost(cost)
+    def _record(self, phase: str, *costs: Cost, answers: int = 0) -> int:
+        """Put costs on the record; the place of the last."""
+        place = max(map(self.record.add_cost, costs), default=0)
         self.backend.recorded(phase, self.record, answers)
+        return place
 
-    async def _reveal(self, round_: Round) -> np.ndarray:
+    async def _reveal(self, round_: Round) -> tuple[np.ndarray, int]:
+        """What is revealed, and the place of its cost."""
         round_.check(self.schema.derived, max(self.party_rows), self.backend.quota)
         members = self.backend.members
         payers = tuple(member for place, member in enumerate(members) if round_.covers(place))
         words = round_.noise.in_words(shared=len(members) > 1)
-        self._record(round_.phase, Cost(round_.phase, words, round_.noise.loss(RELATION), payers))
+        cost = Cost(round_.phase, words, round_.noise.loss(RELATION), payers, noise_charge(round_.noise))
+        place = self._record(round_.phase, cost)
         self.rounds.append(round_)
-        return await self.backend.reveal(round_)
+        return await self.backend.reveal(round_), place
 
     async def _tables(self, round_: Round) -> NoisyTables:
-        vector = await self._reveal(round_)
+        vector, place = await self._reveal(round_)
         covered = sum(rows for place, rows in enumerate(self.party_rows) if round_.covers(place))
         revealed = noisy_tables(vector, round_, self.schema, len(self.party_rows), self.backend.quota, covered)
-        self.record.add_tables(round_.phase, revealed)
+        if (sums := self.backend.plausible) is not None:
+            self._judge(round_.phase, await self.compute(partial(sums.fault, revealed)))
+        self.record.tables[place] = revealed
         return revealed
 
 

@@ -206,6 +206,6 @@ def open_transcript(document: dict[str, Any], file: str) -> Transcript:
 
 def read_transcript(path: Path, manifests: Sequence[Manifest]) -> Transcript:
     """Read a transcript; check its chain, and its signature against these manifests."""
-    transcript = open_transcript(read_json(path), str(path))
+    transcript = open_transcript(read_json(path, links=False), str(path))
     transcript.check_signature(manifests, str(path))
     return transcript

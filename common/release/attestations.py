@@ -18,11 +18,11 @@ from privity.common.consortium.manifest import Manifest
 from privity.common.crypto.certificate_signatures import sign_by_key
 from privity.common.crypto.identity import Identity, sign
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import parse_json, read_bytes, require
+from privity.common.formats import parse_json, require
 from privity.common.release.release_contents import ATTESTATIONS
 from privity.common.release.release_folder import WRITTEN_AT
 from privity.common.storage.canonical_json import b64, canonical_bytes
-from privity.common.storage.safe_files import sync
+from privity.common.storage.safe_files import read_regular, sync
 
 FORMAT_VERSION = 1
 CURATOR_SIGNED_AS, PARTY_SIGNED_AS = "privity release", "privity attestation"
@@ -99,7 +99,7 @@ def read_attestations(folder: Path) -> dict[str, Any] | None:
     path = folder / ATTESTATIONS
     if not path.exists():
         return None
-    data = read_bytes(path)
+    data = read_regular(path, links=False)
     document: dict[str, Any] = parse_json(data, str(path))
     require(document, "attestations", str(path))
     if attestations_text(document).encode() != data:

@@ -26,4 +26,4 @@ def open_model(path: Path, schema: Path | None = None) -> Model:
     folder, file = (path, path / MODEL) if path.is_dir() else (path.parent, path)
     if path.is_dir() or (file.name == MODEL and (folder / RUN).exists()):
         verify_release(folder)
-    return load_model(read_json(file), load_schema(schema or folder / SCHEMA), str(file))
+    return load_model(read_json(file, links=False), load_schema(schema or folder / SCHEMA), str(file))

@@ -14,9 +14,10 @@ from privity.common.data.coded_table import CodedTable, write_csv
 from privity.common.data.schema import load_schema
 from privity.common.data.table_reading import read_table
 from privity.common.data.written_values import as_texts
-from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.errors import Problem, ProblemsFound
 from privity.common.formats import read_json, require
 from privity.common.pages import render
+from privity.common.release.agreement import disagreements
 from privity.common.release.release_contents import (
     ATTESTATIONS,
     LARGEST_FILES,
@@ -35,11 +36,13 @@ from privity.common.release.report import TEMPLATES
 from privity.common.release.report.overview import Overview, overview
 from privity.common.release.report.report_page import report_page
 from privity.common.release.synthetic_rows import Synthesis
-from privity.common.storage.safe_files import sync
+from privity.common.storage.safe_files import regular, sync
 from privity.common.synthesis.models.load_model import load_model
 
 WRITTEN_AT = 315_576_000
 """1 January 1980, 12:00 UTC: a time that ZIP archives can hold in every time zone."""
+
+FETCH_AGAIN = "Fetch the release again from where it was published."
 
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
@@ -116,7 +119,7 @@ def verify_release(folder: Path) -> None:
     if not (folder / RUN).is_file():
         hint = "Give the folder that holds run.json and the other files of a release."
         raise ProblemsFound([Problem(named, "", "missing", "there is no such file: this is no release.", hint)])
-    document = read_json(folder / RUN)
+    document = read_json(folder / RUN, links=False)
     require(document, "run", named)
     problems = file_problems(folder, document["files"])
     if problems:
@@ -131,7 +134,7 @@ def file_problems(folder: Path, digests: dict[str, str]) -> list[Problem]:
         fault = _fault(folder, name, digests.get(name))
         if fault is not None:
             file = str(folder / name) if _PLAIN.fullmatch(name) else str(folder / RUN)
-            problems.append(Problem(file, "", *fault, "Fetch the release again from where it was published."))
+            problems.append(Problem(file, "", *fault, FETCH_AGAIN))
     return problems
 
 
@@ -143,15 +146,21 @@ def read_release(folder: Path) -> Release:
     """
     verify_release(folder)
     schema = load_schema(folder / SCHEMA)
-    model = load_model(read_json(folder / MODEL), schema, str(folder / MODEL))
+    model = load_model(read_json(folder / MODEL, links=False), schema, str(folder / MODEL))
     documents = {}
     for name, form in ((MARGINALS, "marginals"), (PRIVACY, "privacy"), (RUN, "run")):
-        documents[form] = read_json(folder / name)
+        documents[form] = read_json(folder / name, links=False)
         require(documents[form], form, str(folder / name))
     scores = None
     if SCORES in documents["run"]["files"]:
-        scores = read_json(folder / SCORES)
+        scores = read_json(folder / SCORES, links=False)
         require(scores, "scores", str(folder / SCORES))
+    by_name = {f"{form}.json": document for form, document in {**documents, "scores": scores}.items() if document}
+    if found := [
+        Problem(str(folder / each.file), each.field, each.rule, each.message, FETCH_AGAIN)
+        for each in disagreements(by_name, schema)
+    ]:
+        raise ProblemsFound(found)
     run = {key: value for key, value in documents["run"].items() if key != "files"}
     return Release(model, documents["marginals"], documents["privacy"], run, scores)
 
@@ -181,6 +190,8 @@ def _fault(folder: Path, name: str, digest: str | None) -> tuple[str, str] | Non
         return "file-name", f"{name!r} is no name of a file of a release."
     if digest is None:
         return "not-named", f"{RUN} does not name this file of a release."
+    if (folder / name).is_symlink():
+        return "link", "the file is a link, which no file of a release may be."
     if not (folder / name).is_file():
         return "missing", "the file is missing; run.json names it."
     if _digest(folder / name) != digest:
@@ -189,11 +200,8 @@ def _fault(folder: Path, name: str, digest: str | None) -> tuple[str, str] | Non
 
 
 def _digest(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=error.strerror) from error
+    with regular(path, links=False) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _write_json(path: Path, format_name: str, document: dict[str, Any]) -> None:

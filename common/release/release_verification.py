@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ from privity.common.data.table_reading import read_batches, read_table
 from privity.common.errors import PrivityError, Problem, ProblemsFound
 from privity.common.formats import check, read_json
 from privity.common.privacy.statement import in_words, largest, rounded_up
+from privity.common.release.agreement import disagreements
 from privity.common.release.attestations import read_attestations
 from privity.common.release.marginals_file import read_tables
 from privity.common.release.release_contents import (
@@ -29,15 +30,14 @@ from privity.common.release.release_contents import (
     SCORES,
     SYNTHETIC,
 )
-from privity.common.release.release_folder import file_problems, page_of, read_release
-from privity.common.release.signature_verification import check_signatures, in_short
-from privity.common.release.statement_consistency import misfits
+from privity.common.release.release_folder import FETCH_AGAIN, file_problems, page_of, read_release
+from privity.common.release.signature_verification import check_signatures, unchecked
+from privity.common.storage.safe_files import read_regular
 from privity.common.synthesis.models.load_model import load_model
 
 Taken = TypeVar("Taken")
 
 FORMATS = {MODEL: "model", MARGINALS: "marginals", PRIVACY: "privacy", RUN: "run", SCORES: "scores"}
-AGAIN = "Fetch the release again from where it was published."
 
 
 def check_release(folder: Path) -> list[str]:
@@ -46,7 +46,7 @@ def check_release(folder: Path) -> list[str]:
     Raises:
         ProblemsFound: every fault at once: missing, altered or malformed files, and what does not fit together.
     """
-    return [*_checked(folder), in_short(folder)]
+    return [*_checked(folder), unchecked(folder)]
 
 
 def _checked(folder: Path) -> list[str]:
@@ -57,15 +57,18 @@ def _checked(folder: Path) -> list[str]:
     return said
 
 
-def check_signed_release(folder: Path, root: Path) -> Iterator[str]:
+def check_signed_release(folder: Path, root: Path, allow_missing: Collection[str] = ()) -> Iterator[str]:
     """The same, and then who signed it, by the file of the organiser's public key; sentences as they come.
 
+    Args:
+        allow_missing: parties whose statement need not be there.
+
     Raises:
-        PrivityError: the root cannot be read.
+        PrivityError: the root cannot be read; bad-option: a party that took no part.
         ProblemsFound: at the end, every signature that does not hold; or before, as ``check_release``.
     """
     yield from _checked(folder)
-    found = check_signatures(folder, root)
+    found = check_signatures(folder, root, allow_missing)
     yield from found.lines
     if found.problems:
         raise ProblemsFound(found.problems)
@@ -83,7 +86,7 @@ class _Checking:
         if run is None:
             missing = [name for name in RELEASE_FILES if name != RUN and not (self.folder / name).is_file()]
             self.problems += [
-                Problem(self._path(name), "", "missing", "the file is missing.", AGAIN) for name in missing
+                Problem(self._path(name), "", "missing", "the file is missing.", FETCH_AGAIN) for name in missing
             ]
             return []
         found = file_problems(self.folder, run["files"])
@@ -94,7 +97,7 @@ class _Checking:
         for name in sorted({*named} - {RUN} - broken):
             self._read(name)
         schema = None if SCHEMA in broken else self._taken(lambda: load_schema(self.folder / SCHEMA))
-        self._check_together(run, schema)
+        self._check_together(schema)
         self._taken(lambda: read_attestations(self.folder))
         table = None
         if schema is not None and SYNTHETIC not in broken:
@@ -116,7 +119,8 @@ class _Checking:
         asked = [rounded_up(Fraction(run[key])) for key in ("epsilon", "delta")]
         epsilon, delta = map(rounded_up, largest(self._sound[PRIVACY], "row"))
         return [
-            f"{PRIVACY} and {RUN} name one run and the same t, and the figures of {PRIVACY} fit one another.",
+            f"The figures of {PRIVACY} follow from the {len(run['charges'])} charges that {RUN} states, and every noisy"
+            f" marginal lies under noise that was charged.",
             f"A row loses epsilon {epsilon} and delta {delta} at most, it says; {RUN} asks for epsilon {asked[0]}"
             f" and delta {asked[1]}.",
         ]
@@ -126,7 +130,7 @@ class _Checking:
         release = read_release(self.folder)
         stated = release.privacy
         words = in_words(stated, len(stated["observers"]) > 1)
-        page = (self.folder / REPORT).read_bytes() == page_of(release, table).encode()
+        page = read_regular(self.folder / REPORT, links=False) == page_of(release, table).encode()
         ours = {f"The page {REPORT}": page, f"The sentences in {PRIVACY}": stated["in_words"] == words}
         return [
             f"{what}: as this version of Privity makes them of the other files."
@@ -143,41 +147,15 @@ class _Checking:
             [f"{held} of {len(rules)} row constraints are enforced, and no row breaks one of these."] if rules else []
         )
 
-    def _check_together(self, run: dict[str, Any], schema: Schema | None) -> None:
-        privacy = self._sound.get(PRIVACY)
-        if privacy is not None and privacy["run"] != run["run"]:
-            self._fault(PRIVACY, "run", "other-run", f"the statement is of run {privacy['run']}, not {run['run']}.")
-        for field, message in misfits(privacy, run) if privacy is not None else ():
-            self._fault(PRIVACY, field, "other-figures", message)
+    def _check_together(self, schema: Schema | None) -> None:
+        for found in disagreements(self._sound, schema):
+            self._fault(found.file, found.field, found.rule, found.message)
         if schema is None:
             return
-        if privacy is not None:
-            self._check_stated(privacy["schema"], schema, run["run"])
-        if run["schema_digest"] != schema.digest:
-            self._fault(SCHEMA, "", "other-schema", f"the schema is not the one that {RUN} names.")
-        scores = self._sound.get(SCORES)
-        if scores is not None and scores["schema_digest"] != schema.digest:
-            self._fault(SCORES, "schema_digest", "other-schema", f"they are not about the schema that {RUN} names.")
-        if (SCORES in run["files"]) != (run.get("evaluation") is not None):
-            self._fault(
-                RUN, "evaluation", "other-scores", f"{SCORES} is there if and only if the parties scored the run."
-            )
         if MODEL in self._sound:
             self._taken(lambda: load_model(self._sound[MODEL], schema, self._path(MODEL)))
         if MARGINALS in self._sound:
             self._taken(lambda: read_tables(self._sound[MARGINALS], schema, self._path(MARGINALS)))
-
-    def _check_stated(self, stated: dict[str, Any], schema: Schema, run: str) -> None:
-        """The statement tells of the schema what the schema does; what the run itself discovered is in its own cost."""
-        told = schema.stated
-        own = [each for each in told["discoveries"] if each not in stated["discoveries"]]
-        known = [each for each in told["discoveries"] if each in stated["discoveries"]]
-        if known != stated["discoveries"] or any(each["run"] != run for each in own):
-            message = f"its discoveries are not those that {SCHEMA} names."
-            self._fault(PRIVACY, "schema.discoveries", "other-schema", message)
-        for key in ("absent_rows", "stored_types", "read_off_rows"):
-            if told[key] != stated[key]:
-                self._fault(PRIVACY, f"schema.{key}", "other-schema", f"it is not what {SCHEMA} says.")
 
     def _check_folder(self, named: dict[str, str]) -> None:
         """Nothing else lies there, and every file itself."""
@@ -216,7 +194,7 @@ class _Checking:
         return table
 
     def _read(self, name: str) -> None:
-        read = self._taken(lambda: [read_json(self.folder / name)])
+        read = self._taken(lambda: [read_json(self.folder / name, links=False)])
         if read is None:
             return
         (document,) = read
@@ -239,4 +217,4 @@ class _Checking:
         return str(self.folder / name)
 
     def _fault(self, name: str, field: str, rule: str, message: str) -> None:
-        self.problems.append(Problem(self._path(name), field, rule, message, AGAIN))
+        self.problems.append(Problem(self._path(name), field, rule, message, FETCH_AGAIN))

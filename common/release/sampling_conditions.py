@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from privity.common.data.schema import Schema
 from privity.common.errors import Problem, ProblemsFound
-from privity.common.formats import shorten
+from privity.common.text.short_values import shorten
 
 OPTION = "where"
 

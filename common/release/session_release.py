@@ -85,6 +85,7 @@ def release_of(
         "schema_digest": schema.digest,
         **of_run,
         **found.synthetic.documents(),
+        "charges": session.record.charges(),
     }
     marginals = marginals_document(session.record, schema, session.noise_variables)
     return Release(found.model, marginals, privacy, run, scores)

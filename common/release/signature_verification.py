@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -13,8 +13,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from privity.common.consortium.manifest import CURATOR, Manifest, open_manifest, read_organiser_key
 from privity.common.crypto.certificate_signatures import verify_by_certificate
 from privity.common.crypto.identity import verify
-from privity.common.errors import PrivityError, Problem, ProblemsFound
-from privity.common.formats import parse_json, read_bytes, read_json
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.formats import parse_json, read_json
 from privity.common.privacy.statement import rounded_up
 from privity.common.release.attestations import (
     CURATOR_SIGNED_AS,
@@ -25,6 +25,7 @@ from privity.common.release.attestations import (
 )
 from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RUN
 from privity.common.storage.canonical_json import canonical_bytes, unb64
+from privity.common.storage.safe_files import read_regular
 
 HONEST = (
     "Nobody attests that the curator computed the table honestly from the sums, nor that rows, sums and ledgers are"
@@ -111,25 +112,42 @@ def _no_match(who: str) -> Fault:
 
 @dataclass
 class Signatures:
-    """What signatures beside a release say.
+    """What signatures beside a release say, once they were checked.
 
     Attributes:
         lines: for people, a sentence each.
         problems: everything that does not hold.
+        parties: those that ``privacy.json`` names; attested: those of them whose statement holds.
     """
 
     lines: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    parties: list[str] = field(default_factory=list)
+    attested: list[str] = field(default_factory=list)
+
+    def in_short(self) -> str:
+        """Who signed, in a line; only of signatures that all hold.
+
+        Raises:
+            ProblemsFound: some do not.
+        """
+        if self.problems:
+            raise ProblemsFound(self.problems)
+        missing = [name for name in self.parties if name not in self.attested]
+        away = f" MISSING: {', '.join(missing)}. Fetch it again before you publish it." if missing else ""
+        here = len(self.parties) - len(missing)
+        return f"Signed by the curator and {here} of {len(self.parties)} parties: their signatures hold.{away}"
 
 
-def check_signatures(folder: Path, root: Path) -> Signatures:
+def check_signatures(folder: Path, root: Path, allow_missing: Collection[str] | None = ()) -> Signatures:
     """Check the signatures of a release whose files were checked before.
 
     Args:
         root: the file of the organiser's public key.
+        allow_missing: parties whose statement need not be there; None for any.
 
     Raises:
-        PrivityError: the root cannot be read.
+        PrivityError: the root cannot be read; bad-option: a party to be allowed that the release does not name.
     """
     organiser = read_organiser_key(root)
     found, path = Signatures(), folder / ATTESTATIONS
@@ -146,19 +164,23 @@ def check_signatures(folder: Path, root: Path) -> Signatures:
         if document is None:
             return found
     manifests = _manifests(document, organiser, path, found)
-    run = read_bytes(folder / RUN)
+    run = read_regular(folder / RUN, links=False)
     signers = Signers(
         Published.of(run, parse_json(run, str(folder / RUN))),
-        read_json(folder / PRIVACY),
+        read_json(folder / PRIVACY, links=False),
         manifests,
     )
-    _judge(document, signers, path, found)
+    found.parties = [entry["name"] for entry in signers.privacy["parties"]]
+    if unknown := sorted({*(allow_missing or ())} - {*found.parties}):
+        reason, hint = f"no party {', '.join(unknown)} took part", f"Parties: {', '.join(found.parties)}."
+        raise PrivityError(Catalogue.BAD_OPTION, option="allow-missing", reason=reason, hint=hint)
+    _judge(document, signers, path, found, found.parties if allow_missing is None else allow_missing)
     return found
 
 
 def unsigned(folder: Path) -> str:
     """Why there are no signatures beside a release, as far as it shows."""
-    privacy = read_json(folder / PRIVACY)
+    privacy = read_json(folder / PRIVACY, links=False)
     if privacy["simulation"]:
         return "it is not signed: a simulation's keys all lay on one machine."
     if privacy["K"] == 1:
@@ -166,18 +188,15 @@ def unsigned(folder: Path) -> str:
     return f"it is not signed: {ATTESTATIONS} is missing."
 
 
-def in_short(folder: Path) -> str:
-    """Which signatures lie beside a release, in a line; whether they hold is not said."""
-    document = read_attestations(folder)
-    if document is None:
+def unchecked(folder: Path) -> str:
+    """What is known of the signatures of a release without a root: whether there are any."""
+    if read_attestations(folder) is None:
         what = unsigned(folder)
         return what[0].upper() + what[1:]
-    there = {signed["statement"]["party"] for signed in document["parties"]}
-    parties = [party["name"] for party in read_json(folder / PRIVACY)["parties"]]
-    missing = [name for name in parties if name not in there]
-    who = ["the curator"] * ("curator" in document) + [f"{len(parties) - len(missing)} of {len(parties)} parties"]
-    away = f" Missing: {', '.join(missing)}; fetch it again later." if missing else ""
-    return f"Signed by {' and '.join(who)}.{away} Whether that holds: privity verify RELEASE --root organiser.pub"
+    return (
+        f"{ATTESTATIONS} was not checked. Who signed the release, and whether that holds: privity verify RELEASE"
+        " --root organiser.pub"
+    )
 
 
 def _manifests(
@@ -207,9 +226,11 @@ def _manifests(
     return manifests
 
 
-def _judge(document: dict[str, Any], signers: Signers, path: Path, found: Signatures) -> None:
+def _judge(
+    document: dict[str, Any], signers: Signers, path: Path, found: Signatures, may_miss: Collection[str]
+) -> None:
     """Member by member, and then all together."""
-    digest, attested = signers.published.digest, list[str]()
+    digest, attested = signers.published.digest, found.attested
     if "curator" in document:
         fault = signers.fault_of_curator(document["curator"])
         if fault is None:
@@ -228,13 +249,14 @@ def _judge(document: dict[str, Any], signers: Signers, path: Path, found: Signat
             attested.append(party)
             charged = _in_words(each["statement"]["charges"])
             found.lines.append(f"{party}: attests this run, plan and digest, {charged}.")
-    names = [entry["name"] for entry in signers.privacy["parties"]]
-    missing = [name for name in names if name not in signed]
-    found.lines += [
-        f"{name}: MISSING. It was away, or refused, or its statement was left out; fetch the release again later."
-        for name in missing
-    ]
-    found.lines.append(_together(names, attested, curator="curator" in document and not found.problems))
+    away = "it was away, or refused, or its statement was left out"
+    for name in found.parties:
+        if name not in signed and name in may_miss:
+            found.lines.append(f"{name}: MISSING, which was allowed: {away}.")
+        elif name not in signed:
+            remedy = f"Fetch the release again later, or do without {name}: --allow-missing {name}"
+            found.problems.append(Problem(str(path), "parties", "missing", f"{name} has not signed: {away}.", remedy))
+    found.lines.append(_together(found.parties, attested, curator="curator" in document and not found.problems))
     found.lines.append(HONEST)
 
 

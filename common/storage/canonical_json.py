@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import re
 from collections.abc import Iterable
 from fractions import Fraction
@@ -17,7 +16,8 @@ from typing import Any
 
 import rfc8785
 
-DEEPEST = 64  # levels of nesting of a document that is taken from elsewhere
+from privity.common.storage.exact_json import read_exactly
+
 _FRACTION = re.compile(r"[1-9][0-9]{0,299}(/[1-9][0-9]{0,299})?")  # bounded: reading it costs next to nothing
 
 
@@ -42,24 +42,10 @@ def digest(document: Any) -> str:
 
 def parse(data: bytes) -> Any:
     """The document behind canonical bytes; anything that is not exactly canonical is a ValueError."""
-    try:
-        document = json.loads(data)
-    except RecursionError:
-        raise ValueError("the document is nested too deep") from None
-    level = [document]
-    for _ in range(DEEPEST):
-        level = [member for value in level for member in _members(value)]
-    if level:
-        raise ValueError("the document is nested too deep")
+    document = read_exactly(data, doubles=True)
     if canonical_bytes(document) != data:
         raise ValueError("the document is not in canonical form")
     return document
-
-
-def _members(value: Any) -> list[Any]:
-    if isinstance(value, dict):
-        return list(value.values())
-    return value if isinstance(value, list) else []
 
 
 def b64(data: bytes) -> str:

@@ -17,9 +17,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from privity.common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError, ProblemsFound
+from privity.common.formats import other_version
 
 MEMORY = ":memory:"
+FORMAT_VERSION = 1
+"""In the file's header (``PRAGMA user_version``), where 0 is that of a file that nothing was written to."""
 
 _log = logging.getLogger("privity.journal")
 BUSY_SECONDS = 10.0  # how long to wait for another process that is writing
@@ -86,6 +89,9 @@ class Journal:
 
     Args:
         called: in errors, in the place of the path; for those whose readers are elsewhere.
+
+    Raises:
+        ProblemsFound: format-version: another version of Privity wrote it; nothing of it was changed.
     """
 
     def __init__(self, path: Path | str = MEMORY, called: str = "") -> None:
@@ -93,6 +99,11 @@ class Journal:
         self._lock = threading.Lock()
         with room_wanted(self._called):
             self._db = connect(path)
+            (version,) = self._db.execute("PRAGMA user_version").fetchone()
+            if version not in (0, FORMAT_VERSION):
+                self._db.close()
+                raise ProblemsFound([other_version(str(self._called), version, FORMAT_VERSION)])
+            self._db.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
             self._db.execute(
                 "CREATE TABLE IF NOT EXISTS entries ("
                 " position INTEGER PRIMARY KEY, key TEXT UNIQUE NOT NULL,"

@@ -1,18 +1,62 @@
-"""Files written whole, and files that only their owner may read."""
+"""Files written whole, files that only their owner may read, and files that may be anything until they are opened."""
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
 
 from privity.common.errors import Catalogue, PrivityError
 
 LONGEST_PREFIX = 64
 """Characters of a file's name that its scratch folder begins with: a long name leaves room for the rest."""
+
+
+LARGEST_FILE = 1 << 30
+"""Bytes of any file that is read as a whole."""
+
+
+NO_FILE = "it is no regular file, but a folder, a pipe, a device or the like"
+LINKED = "it is a link, which no file that comes from others may be: put the file itself in its place"
+
+
+def regular(path: Path | str, *, links: bool = True) -> BufferedReader:
+    """A file, open for reading, that has a content of its own: no pipe, device or folder, which might never end.
+
+    Args:
+        links: whether the path may be a link, as those of a mounted secret are. What came from somebody else may not:
+            it would show a file of this machine in the place of its own.
+
+    Raises:
+        PrivityError: file-missing, file-unreadable.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | (0 if links else os.O_NOFOLLOW)
+    try:
+        descriptor = os.open(path, flags)
+    except FileNotFoundError as error:
+        raise PrivityError(Catalogue.FILE_MISSING, file=path) from error
+    except OSError as error:
+        reason = LINKED if error.errno == errno.ELOOP and not links else error.strerror
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=reason) from error
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=NO_FILE)
+    return os.fdopen(descriptor, "rb")
+
+
+def read_regular(path: Path | str, *, links: bool = True, most: int = LARGEST_FILE) -> bytes:
+    """The content of a file, of so many bytes at most; raises as ``regular``."""
+    with regular(path, links=links) as file:
+        content = file.read(min(os.fstat(file.fileno()).st_size, most) + 1)
+    if len(content) > most:
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=f"it is larger than {most:,} bytes")
+    return content
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from urllib.parse import unquote
 HIDDEN = "..."
 
 _SCHEMES = re.compile(r"(?:^|(?<=[#'\"]))[A-Za-z][A-Za-z0-9+.-]+://")
-_USER_INFO = re.compile(r":.*@|(?<!:)//[^/\s]*@", re.DOTALL)
-"""A colon before an @, wherever they stand; or an @ behind the slashes of a URL that lacks its colon."""
+_USER_INFO = re.compile(r"(?<!:)//[^/\s]*@")
+"""An @ behind the slashes of a URL that lacks its colon."""
 
 _PORTS = re.compile(r"\[[0-9A-Fa-f:.]*\]|:[0-9]+(?=[,/?#]|$)")
 """What has colons and is no password, if the @ behind it is encoded: IPv6 addresses and ports."""
@@ -30,7 +30,12 @@ def secret_name(name: str) -> bool:
 def holds_secret(text: str) -> bool:
     """Whether a text looks like a URL with a password, or has a parameter that by its name holds a secret."""
     plain = unquote(text)
-    if _USER_INFO.search(_SCHEMES.sub("", text)) or _USER_INFO.search(_PORTS.sub("", _SCHEMES.sub("", plain))):
+    if _has_user_info(_SCHEMES.sub("", text)) or _has_user_info(_PORTS.sub("", _SCHEMES.sub("", plain))):
         return True
     found = [name for some in (text, plain) for pair in _PARAMETERS.findall(some) for name in pair if name]
     return any(secret_name(unquote(name)) for name in found)
+
+
+def _has_user_info(text: str) -> bool:
+    """Whether a colon stands before an @, wherever they are, or an @ behind slashes."""
+    return ":" in text[: max(text.rfind("@"), 0)] or _USER_INFO.search(text) is not None

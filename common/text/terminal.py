@@ -29,6 +29,14 @@ def say(*lines: object, err: bool = False, end: str = "\n") -> None:
     typer.echo("\n".join(in_line(str(line)) for line in lines) + end, err=err, nl=False)
 
 
+def agreed(question: str) -> bool:
+    """Ask whoever sits there; an end of the input is no, and so is an empty line."""
+    try:
+        return typer.confirm(in_line(question))
+    except typer.Abort:
+        return False
+
+
 def say_json(document: Any, indent: int | None = 2, *, err: bool = False) -> None:
     """Print a document for programs: in ASCII, so that what it holds stays exact and does nothing."""
     say(*json.dumps(document, indent=indent).split("\n"), err=err)

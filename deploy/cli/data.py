@@ -15,8 +15,8 @@ from privity.common.data.dialect import dialect_option
 from privity.common.data.dialect_detection import sample
 from privity.common.data.file_look import Look, LookedAt, look_at
 from privity.common.data.schema_draft import draft_field
-from privity.common.formats import shorten
 from privity.common.text import text_table
+from privity.common.text.short_values import shorten
 from privity.common.text.terminal import say
 from privity.deploy.options import DialectOption
 from privity.party.sources.address import refuse_password

@@ -22,12 +22,14 @@ from privity.common.privacy.ledger_folder import declare, declared, open_ledger
 from privity.common.privacy.ledger_reader import LedgerReader
 from privity.common.privacy.population import parse_population
 from privity.common.privacy.privacy_loss import ZCDP
+from privity.common.storage.journal import Journal
 from privity.common.text import text_table
 from privity.common.text.terminal import say
 from privity.deploy.cli import console, party_approvals, party_check, party_notices, party_schema, party_transcripts
 from privity.party import joining
 from privity.party.agent import Agent
-from privity.party.config import Node, load_config, read_policy
+from privity.party.config import JOURNAL_FILE, Node, ledger_of, load_config, read_policy
+from privity.party.ledger_rollback import KnownLedger
 from privity.party.policy import Approval
 from privity.party.sources.address import is_there, refuse_password
 from privity.party.sources.pass_progress import kept_in
@@ -132,6 +134,24 @@ def ledger(
     for one in reserved:
         say(f"{one.in_words[0].upper()}{one.in_words[1:]}.")
     say(f"Population {population!r}: epsilon {readable(spent)} spent. {_left(left, total, bool(reserved))}")
+
+
+@party_app.command()
+def restored(config: Annotated[Path, typer.Option(help="party.toml")] = Path("party.toml")) -> None:
+    """Say that this node's ledger or journal comes from a backup. First stop the node.
+
+    Every run that was open here ends, charged with all that it may cost. Nothing more is charged to the population
+    until you say what was spent after the backup.
+    """
+    settings = load_config(config)
+    population = read_policy(settings).population.name
+    with stay_alone(settings.state):
+        journal = Journal(settings.state / JOURNAL_FILE)
+        with contextlib.closing(journal), contextlib.closing(ledger_of(settings, population)) as book:
+            ended = KnownLedger(journal, book).set_back()
+            say(f"Runs that ended here: {', '.join(ended) or 'none'}. Spent so far: epsilon {readable(book.spent())}.")
+            error = PrivityError(Catalogue.POPULATION_FROZEN, population=population)
+            say(f"{error.message[0].upper()}{error.message[1:]}. {error.remedy}")
 
 
 def _left(left: Fraction, total: Fraction, reserved: bool) -> str:

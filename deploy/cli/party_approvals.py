@@ -17,7 +17,7 @@ from privity.common.privacy.ledger import Ledger
 from privity.common.storage.journal import Journal
 from privity.common.text import text_table
 from privity.common.text.command_hints import option
-from privity.common.text.terminal import say, say_json
+from privity.common.text.terminal import agreed, say, say_json
 from privity.deploy.console.run_standing import under_way
 from privity.party import run_notice
 from privity.party.approvals import Approvals, Filed
@@ -32,7 +32,8 @@ HERE = Path("party.toml")
 STANDARD_OUTPUT = 1
 
 
-def _approvals(config: PartyConfig) -> Approvals:
+def approvals_of(config: PartyConfig) -> Approvals:
+    """What this party was asked, by its journal."""
     file = config.state / JOURNAL_FILE
     if not file.exists():
         raise PrivityError(Catalogue.OUT_OF_ORDER, missing=file, first="privity party serve")
@@ -46,7 +47,7 @@ def show(
 ) -> None:
     """Show in plain words what a run would take from this party and what it costs, or list all runs."""
     settings = load_config(config)
-    approvals = _approvals(settings)
+    approvals = approvals_of(settings)
     if run is None:
         _list(approvals.filed(), settings.name, as_json)
         if not as_json and (told := pass_in_words(settings.state)):
@@ -56,15 +57,18 @@ def show(
     words = list(run_notice.in_words(_notice(filed, settings)))
     if as_json:
         document = _content(filed, settings.name) | {"spec": filed.spec.to_dict(), "in_words": words}
-        _say_whole(*json.dumps(document, indent=2).split("\n"))
-    else:
-        here = option("config", config, HERE)
-        then = f"Then: privity party approve {run}{here}, or: privity party reject {run}{here}"
-        by = run_notice.asked_by(filed, settings)
-        first = f"{run}, asked for {filed.asked_at} by {by}: {filed.in_words(settings.name)}."
-        passing = [told] if under_way(filed) and (told := pass_in_words(settings.state)) else []
-        _say_whole(first, *words, *passing, *([then] if filed.pending else []))
-    approvals.note_shown(filed)
+        say(*json.dumps(document, indent=2).split("\n"))
+        return
+    here = option("config", config, HERE)
+    then = f"Then: privity party approve {run}{here} --digest {filed.spec.digest}"
+    passing = [told] if under_way(filed) and (told := pass_in_words(settings.state)) else []
+    offered = [then, f"or: privity party reject {run}{here}"] if filed.pending else []
+    say(_headline(filed, settings), *words, *passing, *offered)
+
+
+def _headline(filed: Filed, settings: PartyConfig) -> str:
+    by = run_notice.asked_by(filed, settings)
+    return f"{filed.spec.run}, asked for {filed.asked_at} by {by}: {filed.in_words(settings.name)}."
 
 
 def _notice(filed: Filed, settings: PartyConfig) -> list[run_notice.Section]:
@@ -77,11 +81,40 @@ def _notice(filed: Filed, settings: PartyConfig) -> list[run_notice.Section]:
         return run_notice.explained(filed, settings, opened)
 
 
-def approve(run: Run, config: Config = HERE) -> None:
-    """Approve a run that was shown, so that this party takes part in it."""
-    approvals = _approvals(load_config(config))
-    approvals.approve(approvals.of(run), option("config", config, HERE))
+def approve(
+    run: Run,
+    digest: Annotated[
+        str | None,
+        typer.Option(help="approve what `privity party show` showed under this digest; by default it is shown now"),
+    ] = None,
+    config: Config = HERE,
+) -> None:
+    """Approve exactly what was read, so that this party takes part in it: show the run and ask, or take its digest."""
+    settings = load_config(config)
+    approvals, here = approvals_of(settings), option("config", config, HERE)
+    if digest is None:
+        filed = approvals.of(run)
+        if filed.pending:
+            _read_and_agreed(filed, settings, here)
+        digest = filed.spec.digest
+    approvals.approve(run, digest, here)
     say(f"{run}: approved. The node goes on by itself.")
+
+
+def _read_and_agreed(filed: Filed, settings: PartyConfig, here: str) -> None:
+    """Show a run, and go on only if its owner then approves it.
+
+    Raises:
+        PrivityError: bad-option: it was not read to its end, or was not approved.
+    """
+    run = filed.spec.run
+    _say_whole(_headline(filed, settings), *run_notice.in_words(_notice(filed, settings)))
+    if not agreed(f"Approve {run}?"):
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="run", reason=f"nobody approved {run} when asked",
+            hint=f"Answer y; or, where nobody can be asked, approve what you have read:"
+            f" privity party approve {run}{here} --digest DIGEST, with the digest that privity party show prints.",
+        )  # fmt: skip
 
 
 def reject(
@@ -90,7 +123,7 @@ def reject(
     config: Config = HERE,
 ) -> None:
     """Reject a run, at any time: nothing more leaves this party. What left before stays charged."""
-    approvals = _approvals(load_config(config))
+    approvals = approvals_of(load_config(config))
     filed = approvals.of(run)
     if filed.closed:
         say(f"{run} has ended: there is nothing left to reject. What has left before stays charged.")
@@ -111,7 +144,7 @@ def _say_whole(*lines: str) -> None:
         # What is left in the buffer would be tried again at the end of the process.
         os.dup2(os.open(os.devnull, os.O_WRONLY), STANDARD_OUTPUT)
         raise PrivityError(
-            Catalogue.BAD_OPTION, option="run", reason="it was not read to the end, so it does not count as shown",
+            Catalogue.BAD_OPTION, option="run", reason="it was not read to the end; nothing was approved",
             hint="Show it again, and read all of it.",
         ) from None  # fmt: skip
 
@@ -124,6 +157,7 @@ def _content(filed: Filed, party: str) -> dict[str, Any]:
         "asked_at": filed.asked_at,
         "submitter": filed.submitter,
         "state": filed.state,
+        "digest": filed.spec.digest,
         "stands": filed.in_words(party),
         "refusal": None if filed.denied is None else asdict(filed.denied),
     }

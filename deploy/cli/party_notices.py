@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from privity.common.release.signature_verification import in_short
 from privity.common.text.terminal import say
 from privity.deploy.cli import notices as shown
-from privity.deploy.operator.curator_link import PartyClient
+from privity.deploy.cli.party_approvals import approvals_of
+from privity.deploy.operator.curator_link import party_client
 from privity.deploy.options import refuse_existing
 from privity.party.config import JOURNAL_FILE, load_config
 
@@ -32,7 +32,7 @@ def fetch(
     """Fetch the release of a run that this party took part in, and check it like `privity verify`."""
     folder = out or Path(run)
     refuse_existing(folder)
-    c = load_config(config)
-    client = PartyClient(c.curator, c.authority, c.certificate, c.key, c.proxy, curator_name=c.curator_name)
-    client.fetch(run, folder)
-    say(f"The release of {run} is in {folder}.", in_short(folder))
+    settings = load_config(config)
+    filed = approvals_of(settings).of(run)
+    signed = party_client(settings).fetch(run, folder, attested=filed.attested)
+    say(f"The release of {run} is in {folder}.", signed)

@@ -14,8 +14,10 @@ from privity.common.errors import PrivityError
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger_folder import declare as declare_ledger
 from privity.common.privacy.ledger_folder import declared, open_ledger
+from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.population import parse_population
 from privity.common.privacy.population_change import change_population, in_words, return_reserved
+from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.text import text_table
 from privity.common.text.terminal import say
 
@@ -115,6 +117,25 @@ def give_back(
     with closing(open_ledger(name, ledger)) as book:
         return_reserved(book, run)
         say(f"Returned. Left: epsilon {readable(book.left()[0])} of {readable(book.population.total_epsilon)}.")
+
+
+@population_app.command()
+def adjust(
+    name: Name,
+    spent_epsilon: Annotated[str, typer.Option(help="what all releases together have cost one person, such as 1.5")],
+    spent_delta: Annotated[str | None, typer.Option(help="the same for delta; by default what the ledger has")] = None,
+    ledger: LedgerFile = None,
+) -> None:
+    """Say what was spent, after a restore from a backup: the ledger charges what it lacks, and is used again.
+
+    Add up the releases since the backup, and what the other members know of runs that made none. If you do not know,
+    say the total: nothing more is released then.
+    """
+    with closing(open_ledger(name, ledger)) as book:
+        delta = book.spent_delta() if spent_delta is None else parse_delta(spent_delta, "spent_delta")
+        book.adjust(ApproxDP(parse_epsilon(spent_epsilon, "spent_epsilon"), delta, RELATION))
+        left, total = book.left()[0], book.population.total_epsilon
+        say(f"Spent: epsilon {readable(book.spent())}. Left: {readable(max(left, Fraction(0)))} of {readable(total)}.")
 
 
 @population_app.command()

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.export import export_dpsynth, export_mbi
 from privity.common.release.release_folder import read_release
 from privity.common.release.release_verification import check_release, check_signed_release
@@ -29,9 +30,16 @@ def verify_command(
     root: Annotated[
         Path | None, typer.Option(help="organiser.pub: check who signed the release, and whether all agree")
     ] = None,
+    allow_missing: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="a party whose signature need not be there; may be given again"),
+    ] = None,
 ) -> None:
     """Check the files, figures and rows of a release, and who signed it. All faults are listed at once."""
-    found = check_release(release) if root is None else check_signed_release(release, root)
+    if root is None and allow_missing:
+        reason, hint = "no signature is checked without a root", "Give --root organiser.pub, too."
+        raise PrivityError(Catalogue.BAD_OPTION, option="allow-missing", reason=reason, hint=hint)
+    found = check_release(release) if root is None else check_signed_release(release, root, allow_missing or ())
     say("The data of this release are whole and fit together. What was checked:")
     for line in found:
         say(f"  {line}")

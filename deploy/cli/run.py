@@ -15,7 +15,6 @@ from privity.common.privacy.budget import readable
 from privity.common.privacy.statement import headline
 from privity.common.release.release_contents import PRIVACY, RUN
 from privity.common.release.shortcomings import constraint_notes
-from privity.common.release.signature_verification import in_short
 from privity.common.text import terminal, text_table
 from privity.common.text.command_hints import option
 from privity.common.text.terminal import say, say_json
@@ -197,7 +196,7 @@ def _silently(client: OperatorClient, run: str) -> RunEvent:
 
 
 def _fetch(client: OperatorClient, run: str, out: Path, as_json: bool) -> None:
-    client.fetch(run, out)
+    signed = client.fetch(run, out)
     if as_json:
         _say({"run": run, "release": str(out), "files": sorted(file.name for file in out.iterdir())})
     else:
@@ -205,4 +204,4 @@ def _fetch(client: OperatorClient, run: str, out: Path, as_json: bool) -> None:
         say(headline(read_json(out / PRIVACY)))
         for note in constraint_notes(read_json(out / RUN)):
             say(note)
-        say(in_short(out))
+        say(signed)

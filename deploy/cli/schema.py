@@ -21,14 +21,13 @@ from privity.common.data.spreadsheet_formulas import warning
 from privity.common.data.table_reading import read_batches
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
-from privity.common.formats import read_bytes
 from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.release.attestations import release_digest
 from privity.common.release.release_contents import RUN
 from privity.common.release.release_folder import read_release
-from privity.common.storage.safe_files import write_text
+from privity.common.storage.safe_files import read_regular, write_text
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
 from privity.common.text.first_few import first_few
 from privity.common.text.terminal import say
@@ -207,7 +206,7 @@ def discover(
                 Catalogue.BAD_OPTION, option="release", reason="it has discovered no domain",
                 hint="Name a release of the algorithm discover.",
             )  # fmt: skip
-        known = found.schema.signed(found.run["run"], release_digest(read_bytes(release / RUN)))
+        known = found.schema.signed(found.run["run"], release_digest(read_regular(release / RUN)))
     else:
         given = {"data": data, "schema": schema, "epsilon": epsilon, "population": population}
         if lacking := [f"--{name}" for name, value in given.items() if value is None]:

@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import flask
-import waitress.server
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
 from privity.common import pages
 from privity.common.errors import PrivityError
 from privity.common.text.utc_times import utc_now, with_plain_times
 from privity.deploy.console.audit_log import AuditLog
+from privity.deploy.console.local_server import LocalServer
 
 HOST = "127.0.0.1"
 HOSTS = (HOST, "localhost", "[::1]")
@@ -137,7 +137,7 @@ class LocalSite:
             OSError: the port is taken.
         """
         listening = socket.create_server((HOST, port))
-        server = waitress.server.create_server(self._below, sockets=[listening], threads=THREADS, ident=None)
+        server = LocalServer(self._below, listening, THREADS, LARGEST_FORM, self._misdirected)
         logging.getLogger("waitress").setLevel(logging.ERROR)
         threading.Thread(target=self._end_in_time, args=(server,), daemon=True).start()
         ready(f"http://{HOST}:{listening.getsockname()[1]}{self._path}/enter?link={self._link}")
@@ -147,10 +147,19 @@ class LocalSite:
         """Serve no more, within a second or two."""
         self._over.set()
 
+    def _misdirected(self, host: str, path: str) -> str:
+        """Why a request is none for these pages, before its body is taken."""
+        if host.rpartition(":")[0] not in HOSTS:
+            return "This name is none of this machine."
+        return "" if self._is_below(path) else "There is nothing here."
+
+    def _is_below(self, path: str) -> bool:
+        return hmac.compare_digest(path[: len(self._path) + 1].encode(), f"{self._path}/".encode())
+
     def _below(self, environ: dict[str, Any], start: Any) -> Any:
         """The pages, below their path; elsewhere there is nothing."""
         path = environ.get("PATH_INFO", "")
-        if not hmac.compare_digest(path[: len(self._path) + 1].encode(), f"{self._path}/".encode()):
+        if not self._is_below(path):
             start("404 Not Found", [("Content-Type", "text/plain"), ("Cache-Control", "no-store")])
             return [b"There is nothing here. Open the console by the link that it prints when it is started.\n"]
         environ["SCRIPT_NAME"], environ["PATH_INFO"] = self._path, path[len(self._path) :]
@@ -188,7 +197,9 @@ class LocalSite:
         return None
 
     def _enter(self) -> flask.Response:
-        """Open the one session."""
+        """Open the one session; whoever asks for the headers alone opens nothing."""
+        if flask.request.method == "HEAD":
+            return self._nothing(405, "Open the link in a browser.")
         with self._lock:
             link, given = self._link, flask.request.args.get("link", "")
             late = time.monotonic() - self._began > LINK_SECONDS

@@ -14,7 +14,6 @@ import flask
 
 from privity.common.crypto.certificates import name_in
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import shorten
 from privity.common.privacy.budget import readable
 from privity.common.protocol.run_spec import check_run_name
 from privity.common.protocol.secure_sum_method import Method
@@ -23,6 +22,7 @@ from privity.common.release.release_folder import is_release
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
 from privity.common.text.awaited_words import answer_to
+from privity.common.text.short_values import shorten
 from privity.deploy.console.audit_log import AuditLog
 from privity.deploy.console.local_site import LocalSite, changed
 from privity.deploy.console.release_files import RELEASES, files_of, release_file
@@ -142,14 +142,14 @@ class _Runs:
         _check_name(run)
         if is_release(self._releases / run):
             return changed("run", "fetched", run=run)
-        fetch: Callable[[], None] = lambda: client_of(self._file).fetch(run, self._releases / run)  # noqa: E731
+        fetch: Callable[[], object] = lambda: client_of(self._file).fetch(run, self._releases / run)  # noqa: E731
         return self._change("fetched a release", "fetched", run, fetch)
 
     def release_file(self, run: str, name: str) -> flask.Response:
         _check_name(run)
         return release_file(self._releases / run, name)
 
-    def _change(self, what: str, said: str, run: str, change: Callable[[], None]) -> flask.Response:
+    def _change(self, what: str, said: str, run: str, change: Callable[[], object]) -> flask.Response:
         with self._site.log.change(what, run=run):
             change()
         return changed("run", said, run=run)

@@ -34,10 +34,11 @@ from privity.deploy.console.budget_pages import BudgetPages, OpenLedgers, budget
 from privity.deploy.console.local_site import LocalSite, changed
 from privity.deploy.console.policy_pages import PolicyPages
 from privity.deploy.console.release_files import RELEASES, files_of, release_file
+from privity.deploy.console.run_explanations import Explanations, NotYet
 from privity.deploy.console.run_list import RunLine, run_list
 from privity.deploy.console.run_standing import COMPLETED, standing, under_way
 from privity.deploy.consortium.doctor_checks import Check, Verdict, examine_party
-from privity.deploy.operator.curator_link import PartyClient
+from privity.deploy.operator.curator_link import party_client
 from privity.party import joining, run_notice
 from privity.party.approvals import Approvals, Filed
 from privity.party.config import JOURNAL_FILE, PartyConfig, load_config
@@ -138,6 +139,7 @@ class _Decisions:
 
     def __init__(self, files: OwnerFiles, site: LocalSite) -> None:
         self._files, self._site = files, site
+        self._explanations = Explanations()
         add = site.app.add_url_rule
         add("/", "overview", self.overview)
         add("/runs", "runs", self.runs)
@@ -184,7 +186,7 @@ class _Decisions:
             means = run_notice.yardstick(filed.spec, policy, elsewhere)
         progress = files.approvals.progress(run)
         charged = Fraction(0) if policy is None else files.ledger(policy).spent(run)
-        answer = self._site.page(
+        return self._site.page(
             "run.html.j2",
             place="runs",
             filed=filed,
@@ -195,7 +197,7 @@ class _Decisions:
             may_reject=under_way(filed),
             failed=filed.closed and filed.end[0] not in ("", COMPLETED),
             leaves=run_notice.LEAVES,
-            sections=[] if fault else run_notice.explained(filed, files.config, files.opened),
+            sections=[] if fault else self._sections(filed),
             fault=fault,
             budget=budget,
             charged=readable(charged),
@@ -204,22 +206,24 @@ class _Decisions:
             completed=filed.closed and filed.end[0] == COMPLETED,
             readable=readable,
         )
-        files.approvals.note_shown(filed)
-        return answer
+
+    def _sections(self, filed: Filed) -> list[run_notice.Section] | None:
+        """What the run asks for; None while it is being worked out."""
+        files = self._files
+        try:
+            return run_notice.explained(filed, files.config, files.opened, self._explanations.leaving)
+        except NotYet:
+            return None
 
     def approve(self, run: str) -> flask.Response:
-        filed = self._files.approvals.of(run)
-        if flask.request.form.get("spec") != filed.spec.digest:
-            raise PrivityError(
-                Catalogue.BAD_OPTION, option="run", reason=f"{run} changed since it was shown; nothing was approved",
-                hint="Read what it asks for now.",
-            )  # fmt: skip
+        read = flask.request.form.get("spec", "")
         if "sure" not in flask.request.form:
+            filed = self._files.approvals.as_read(run, read)
             policy, _ = self._policy()
             most = None if policy is None else run_notice.most_of_a_person(filed.spec, policy, self._elsewhere())
             return self._site.page("run_approve.html.j2", place="runs", filed=filed, most=most, readable=readable)
-        with self._site.log.change("approved a run", run=run, epsilon=readable(filed.spec.epsilon)):
-            self._files.approvals.approve(filed)
+        with self._site.log.change("approved a run", run=run, digest=read):
+            self._files.approvals.approve(run, read)
         return changed("run", "approved", run=run)
 
     def reject(self, run: str) -> flask.Response:
@@ -278,12 +282,11 @@ class _Node:
         )  # fmt: skip
 
     def fetch(self, run: str) -> flask.Response:
-        files, c = self._files, self._files.config
-        files.approvals.of(run)  # no run's name is a path
-        client = PartyClient(c.curator, c.authority, c.certificate, c.key, c.proxy, curator_name=c.curator_name)
+        files = self._files
+        filed = files.approvals.of(run)  # no run's name is a path
         if not is_release(files.releases / run):
             with self._site.log.change("fetched a release", run=run):
-                client.fetch(run, files.releases / run)
+                party_client(files.config).fetch(run, files.releases / run, attested=filed.attested)
         return changed("releases", "fetched")
 
     def release_file(self, run: str, name: str) -> flask.Response:

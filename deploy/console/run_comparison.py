@@ -12,9 +12,9 @@ from typing import Any
 from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import PrivityError, Problem
-from privity.common.formats import shorten
 from privity.common.privacy.budget import parse_delta
 from privity.common.protocol.secure_sum_method import Method
+from privity.common.text.short_values import shorten
 from privity.deploy.operator.foreseen_refusals import Foreseen, forecast
 from privity.deploy.operator.operator_folder import client_of, newest_manifest
 from privity.deploy.operator.request_options import RunOptions, run_request, with_algorithm

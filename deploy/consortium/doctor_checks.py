@@ -30,7 +30,7 @@ from privity.common.data.schema import Schema, load_schema
 from privity.common.data.spreadsheet_formulas import REMEDY, WHY, in_words
 from privity.common.errors import PrivityError
 from privity.common.node.process import is_at_work
-from privity.common.node.proxy import Proxy
+from privity.common.node.proxy import ENVIRONMENT, Proxy
 from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
 from privity.common.notices.channels import Channel, Mail
 from privity.common.notices.outbox import WAITS, Outbox
@@ -48,8 +48,6 @@ FREE_BYTES = 1 << 30
 """Disk that a node should have left: ledger and journal must be written, or nothing goes on."""
 
 AT_WORK = "policy at work"
-
-PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 
 
 class Verdict(Enum):
@@ -96,7 +94,7 @@ def examine_party(file: Path) -> Iterator[Check]:
     yield good("settings", f"{file}: party {config.name}")
     yield _tried("policy", lambda: _policy(config))
     yield _tried(AT_WORK, lambda: _policy_at_work(config))
-    public = (config.manifest, config.organiser_key, config.authority, config.certificate, config.schema)
+    public = (config.manifest, config.organiser_key, config.certificate, config.schema)
     yield from _files(config.key, _private_of_party(file, config), public)
     yield _tried("manifest", lambda: _party_in_manifest(config))
     yield _tried("certificate", lambda: _lasting("certificate", config.certificate.read_bytes()))
@@ -145,7 +143,7 @@ def examine_operator(file: Path) -> Iterator[Check]:
     """Every check of the operator's folder."""
     link = link_of(file)
     yield good("settings", f"{file}: dials {link.address}")
-    yield from _files(link.key, [file], (link.authority, link.certificate))
+    yield from _files(link.key, [file], (link.manifests.organiser_key, link.certificate))
     yield _tried("certificate", lambda: _lasting("certificate", link.certificate.read_bytes()))
     renewed = Next(link.key, link.certificate)
     in_time = replace(link, certificate=renewed.next_certificate, key=renewed.next_key)
@@ -369,9 +367,13 @@ def _budget(config: party_config.PartyConfig) -> Check:
 
 
 def _ledger(config: party_config.PartyConfig) -> Check:
-    """Whether this account has a second ledger of the same people: two would be two budgets."""
+    """Whether the node would start over this ledger, and whether a second one of these people is another budget."""
     population = party_config.read_policy(config).population.name
     here = config.ledger or default_ledger(population)
+    if (config.state / party_config.JOURNAL_FILE).exists():
+        journal, ledger = party_config.open_books(config, population)
+        with contextlib.closing(journal), contextlib.closing(ledger):
+            ledger.check_not_frozen()
     others = [str(path) for path in other_ledgers(population, here)]
     if not others:
         return good("ledger", f"{here}, the only one of {population!r} that this account has used")
@@ -403,14 +405,15 @@ def _proxies(address: str, proxy: Proxy | None) -> Check:
         if through.stage is Stage.THROUGH:
             return good("proxy", through.reason)
         return bad("proxy", f"{through.stage.value}: {through.reason}", through.remedy)
-    found = [name for known in PROXIES for name in (known, known.upper()) if os.environ.get(name)]
+    found = [name for known in ENVIRONMENT for name in (known, known.upper()) if os.environ.get(name)]
     if found:
         return Check("proxy", Verdict.WARNING, f"{', '.join(found)}: connections go through it", "")
     return good("proxy", "none is set")
 
 
 def _party_link(c: party_config.PartyConfig) -> Finding:
-    return check_connection(c.curator, c.curator_name, c.authority, c.certificate, c.key, c.proxy)
+    manifest = _known_manifest(c)
+    return check_connection(c.curator, c.curator_name, manifest, c.certificate, c.key, c.proxy)
 
 
 def _connection(found: Finding, address: str) -> Check:

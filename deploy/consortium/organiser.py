@@ -233,7 +233,6 @@ class Organiser:
             role=role,
             name=member,
             curator=agreement.curator,
-            authority=self._authority().cert_pem.decode(),
             organiser_key=b64(organiser.public().signing),
             possession_key=b64(organiser.public().agreement),
             schema=read_json(agreement.schema),

@@ -14,8 +14,9 @@ from pathlib import Path
 import pandas as pd
 
 from privity.common.consortium.manifest import CURATOR, Manifest, read_manifest, sign_manifest
+from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.consortium.member_folder import ORGANISER_KEY, SCHEMA
-from privity.common.crypto.certificates import Authority, issue, make_authority, self_signed
+from privity.common.crypto.certificates import issue, make_authority, self_signed
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.paillier import SMALLEST_BITS
 from privity.common.crypto.residues import Exponents
@@ -52,9 +53,10 @@ class Consortium:
         return self.folder / "operator"
 
     @property
-    def operator_files(self) -> tuple[Path, Path, Path]:
-        """Authority, certificate and key with which the operator dials."""
-        return self.operator / "authority.pem", self.operator / "tls.pem", self.operator / "tls.key"
+    def operator_files(self) -> tuple[ManifestFile, Path, Path]:
+        """Manifest, certificate and key with which the operator dials."""
+        manifests = ManifestFile(self.operator / "manifest.json", self.operator / "organiser.pub")
+        return manifests, self.operator / "tls.pem", self.operator / "tls.key"
 
     @property
     def manifest(self) -> Manifest:
@@ -119,13 +121,13 @@ def provision(
     (consortium.curator / "curator.toml").write_text(
         curator_joining.settings_text("127.0.0.1:0", patience), encoding="utf-8"
     )
-    consortium.operator.mkdir(mode=0o700)
-    _write_caller(consortium.operator, authority, callers["operator/operator"])
+    common_files(consortium.operator)
+    _write_caller(consortium.operator, callers["operator/operator"])
     for name, frame in frames.items():
         place = consortium.party(name)
         common_files(place)
         identities[name].save(place / "keys")
-        _write_caller(place, authority, callers[f"party/{name}"])
+        _write_caller(place, callers[f"party/{name}"])
         write_csv(frame, place / "data.csv", quote_all=True)
         policy = _POLICY_TOML.format(
             epsilon=limits.epsilon,
@@ -150,9 +152,8 @@ def point_to(consortium: Consortium, port: int, data: Mapping[str, str] | None =
         write_private(consortium.party(name) / "party.toml", text.encode())
 
 
-def _write_caller(place: Path, authority: Authority, pair: tuple[bytes, bytes]) -> None:
+def _write_caller(place: Path, pair: tuple[bytes, bytes]) -> None:
     """What one who dials the curator needs for TLS."""
-    (place / "authority.pem").write_bytes(authority.cert_pem)
     (place / "tls.pem").write_bytes(pair[0])
     write_private(place / "tls.key", pair[1])
 

@@ -12,11 +12,11 @@ from privity.common.data.attribute import Attribute
 from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from privity.common.formats import shorten
 from privity.common.release.evaluation.classifier_utility import Task, code_of
 from privity.common.release.release_contents import SCHEMA, SYNTHETIC
 from privity.common.release.release_folder import read_release
 from privity.common.synthesis.learning.domain_discovery import undiscovered
+from privity.common.text.short_values import shorten
 from privity.deploy.evaluation.evaluation import Candidate, Question
 from privity.deploy.evaluation.prediction import PredictionTarget
 from privity.deploy.evaluation.value_tables import ValueTable, read_values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,17 +12,23 @@ from typing import Any, ClassVar, TypeVar
 
 import grpc
 
+from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.errors import Catalogue, PrivityError, from_elsewhere
-from privity.common.formats import read_json, shorten
-from privity.common.node.connection_silence import SILENCE_SECONDS, StalledError, dialling_options
-from privity.common.node.proxy import Proxy, channel_options
-from privity.common.node.tls_check import Finding, Stage, check_connection
+from privity.common.formats import read_json
+from privity.common.node.connection_silence import SILENCE_SECONDS, StalledError
+from privity.common.node.curator_trust import any_host_of, curator_certificate, member_credentials, member_options
+from privity.common.node.proxy import Proxy
+from privity.common.node.tls_check import Finding, Stage, certificate_shown, check_connection
+from privity.common.release.attestations import release_digest
 from privity.common.release.release_contents import ATTESTATIONS, LARGEST_FILES, RUN
 from privity.common.release.release_folder import without_times
 from privity.common.release.release_verification import check_release
-from privity.common.storage.safe_files import appearing
+from privity.common.release.signature_verification import check_signatures, unchecked
+from privity.common.storage.safe_files import appearing, read_regular
+from privity.common.text.short_values import shorten
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
+from privity.party.config import PartyConfig
 
 LARGEST_REPLY = 1 << 26
 """The list of runs, and what a run of many parties waits for."""
@@ -40,14 +46,16 @@ class CuratorLink:
 
     Attributes:
         address: ``host:port``.
-        authority, certificate, key: PEM files.
+        manifests: the member's copy of the manifest, which lists the only certificate that is taken for the curator's;
+            the signatures of a release are checked by the key by which it is.
+        certificate, key: the member's own, as PEM files.
         proxy: to dial through; without one the environment's variables count.
         silence: seconds without progress after which a stream is given up.
         curator_name: host name that the curator's certificate must show, if it is not the one dialled.
     """
 
     address: str
-    authority: Path
+    manifests: ManifestFile
     certificate: Path
     key: Path
     proxy: Proxy | None = None
@@ -58,23 +66,62 @@ class CuratorLink:
     """Of the service that this member may call."""
 
     def _channel(self) -> grpc.Channel:
-        files = (self.authority, self.key, self.certificate)
-        credentials = grpc.ssl_channel_credentials(*(file.read_bytes() for file in files))
-        options = channel_options(self.proxy) + dialling_options(self.silence)
+        """To the curator of the newest manifest here; the first one is asked for.
+
+        Raises:
+            PrivityError: there is none, and none that the organiser signed is to be had.
+        """
+        if not self.manifests.exists():
+            self._take_manifest()
+        return self._dialled(curator_certificate(self.manifests.current()), self.curator_name)
+
+    def _dialled(self, trusted: bytes, name: str | None) -> grpc.Channel:
+        credentials = member_credentials(trusted, self.certificate, self.key)
+        options = member_options(self.proxy, name, self.silence)
         options.append(("grpc.max_receive_message_length", LARGEST_REPLY))
-        if self.curator_name:
-            options.append(("grpc.ssl_target_name_override", self.curator_name))
         return grpc.secure_channel(self.address, credentials, options=options)
+
+    def _take_manifest(self) -> bool:
+        """Ask whoever answers for a manifest, and take it if the organiser signed it and it is newer; whether it was.
+
+        Raises:
+            PrivityError: nobody answers, or what comes is not the organiser's.
+        """
+        for tries in range(1, MOST_CALLS + 1):
+            shown = certificate_shown(self.address, self.proxy)
+            if isinstance(shown, Finding):
+                raise self._unreached(shown)
+            with self._dialled(shown, any_host_of(shown)) as channel:
+                try:
+                    document = self._stub(channel).GetManifest(pb.ManifestRequest(), timeout=self.silence).document
+                    return self.manifests.offer(document, f"the manifest of {self.address}")
+                except grpc.RpcError as error:
+                    # Another one may have answered since the certificate was looked at.
+                    lost = isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE
+                    if tries == MOST_CALLS or not lost or self.check().of_identity:
+                        raise self._failed(error) from None
+        raise AssertionError
+
+    def _lost_for_now(self, error: grpc.RpcError) -> Finding | None:
+        """How far a connection comes, if this error is that there was none; a renewed curator is known from then on."""
+        if not isinstance(error, grpc.Call) or error.code() is not grpc.StatusCode.UNAVAILABLE:
+            return None
+        found = self.check()
+        if found.stage is Stage.CURATOR:
+            with suppress(PrivityError):
+                if self._take_manifest():
+                    return self.check()
+        return found
 
     def _is_away(self, error: grpc.RpcError) -> bool:
         """Whether another try may find the curator."""
-        if not isinstance(error, grpc.Call) or error.code() is not grpc.StatusCode.UNAVAILABLE:
-            return False
-        return not self.check().of_identity
+        found = self._lost_for_now(error)
+        return found is not None and not found.of_identity
 
     def check(self) -> Finding:
         """How far a connection comes, step by step."""
-        return check_connection(self.address, self.curator_name, self.authority, self.certificate, self.key, self.proxy)
+        manifest = self.manifests.current() if self.manifests.exists() else None
+        return check_connection(self.address, self.curator_name, manifest, self.certificate, self.key, self.proxy)
 
     def _persistent(self, call: Callable[[grpc.Channel], Answer]) -> Answer:
         """What a call brings that does the same if it is made twice: made anew if its connection was lost.
@@ -93,8 +140,8 @@ class CuratorLink:
 
     def _was_lost(self, error: grpc.RpcError | StalledError) -> bool:
         """Whether the curator is there by now."""
-        away = isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE
-        return away and self.check().stage is Stage.THROUGH
+        found = self._lost_for_now(error) if isinstance(error, grpc.RpcError) else None
+        return found is not None and found.stage is Stage.THROUGH
 
     def _moving(self, call: Any) -> Iterator[Any]:
         """What a stream brings.
@@ -118,30 +165,44 @@ class CuratorLink:
                 return
             yield message
 
-    def fetch(self, run: str, out: Path, *, signatures: bool = True) -> None:
+    def fetch(self, run: str, out: Path, *, signatures: bool = True, attested: str = "") -> str:
         """Write the release of this run as the new folder ``out``, checked as by ``privity verify``, or not at all.
 
+        A party whose statement is not there may sign later, and is named.
+
         Args:
-            signatures: whether those that lie beside it are kept; the organiser of a simulation is nobody.
+            signatures: whether those that lie beside it are checked and kept; the organiser of a simulation is nobody.
+            attested: digest of the release that this member signed itself; empty if it signed none.
+
+        Returns:
+            Who signed it, in a sentence.
 
         Raises:
-            PrivityError: no connection, what the curator refused, or tampered: it sent what no release has, or the
-                release of another run.
-            ProblemsFound: files that are not those of ``run.json``, do not fit their formats, or not each other.
+            PrivityError: no connection, what the curator refused, or tampered: it sent what no release has, or another
+                release than that of the run, or than this member signed.
+            ProblemsFound: files that are not those of ``run.json``, do not fit their formats, or not each other;
+                signatures that do not hold, or none of the curator.
         """
         out.absolute().parent.mkdir(parents=True, exist_ok=True)
-        self._persistent(partial(self._fetch, run, out.absolute(), signatures))
+        return self._persistent(partial(self._fetch, run, out.absolute(), signatures, attested))
 
-    def _fetch(self, run: str, out: Path, signatures: bool, channel: grpc.Channel) -> None:
+    def _fetch(self, run: str, out: Path, signatures: bool, attested: str, channel: grpc.Channel) -> str:
         with appearing(out) as scratch:
             scratch.mkdir()
             self._write(self._moving(self._stub(channel).Fetch(pb.RunName(run=run))), run, scratch)
             check_release(scratch)
             if (found := read_json(scratch / RUN)["run"]) != run:
                 raise self._strange(run, f"the release of another run, {shorten(found)}")
-            if not signatures:
+            digest = release_digest(read_regular(scratch / RUN, links=False))
+            if attested and digest != attested:
+                raise self._strange(run, f"the release {digest}, and this member signed {attested}")
+            if signatures:
+                said = check_signatures(scratch, self.manifests.organiser_key, allow_missing=None).in_short()
+            else:
                 (scratch / ATTESTATIONS).unlink(missing_ok=True)
+                said = unchecked(scratch)
             without_times(scratch)
+            return said
 
     def _write(self, chunks: Iterator[pb.FileChunk], run: str, folder: Path) -> None:
         """Each file of a release at most once, nothing else, and no more of it than a release can have.
@@ -171,6 +232,9 @@ class CuratorLink:
         reason = f"the curator sent {what}"
         return PrivityError(Catalogue.TAMPERED, what=f"the release of {run} from {self.address}", reason=reason)
 
+    def _unreached(self, found: Finding) -> PrivityError:
+        return PrivityError(Catalogue.CONNECTION_FAILED, address=self.address, reason=found.reason, hint=found.remedy)
+
     def _failed(self, error: grpc.RpcError | StalledError) -> PrivityError:
         """What went wrong: no connection, and why not, or what the curator said."""
         if isinstance(error, StalledError):
@@ -179,9 +243,7 @@ class CuratorLink:
         if isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE:
             found = self.check()
             if found.stage is not Stage.THROUGH:
-                return PrivityError(
-                    Catalogue.CONNECTION_FAILED, address=self.address, reason=found.reason, hint=found.remedy
-                )
+                return self._unreached(found)
             lost = "the connection was lost, and stands again by now"
             return PrivityError(Catalogue.CONNECTION_FAILED, address=self.address, reason=lost, hint=ASK_AGAIN)
         details = error.details() if isinstance(error, grpc.Call) else None
@@ -191,6 +253,16 @@ class CuratorLink:
 
 @dataclass(frozen=True)
 class PartyClient(CuratorLink):
-    """A party's calls besides those of its node."""
+    """A party's calls besides those of its node, which is the one that takes manifests: it checks whether they fit."""
 
     _stub = rpc.PartyLinkStub
+
+    def _take_manifest(self) -> bool:
+        return False
+
+
+def party_client(config: PartyConfig) -> PartyClient:
+    """The link of the party with these settings."""
+    manifests = ManifestFile(config.manifest, config.organiser_key)
+    files = (config.certificate, config.key)
+    return PartyClient(config.curator, manifests, *files, config.proxy, curator_name=config.curator_name)

@@ -40,24 +40,27 @@ class OperatorClient(CuratorLink):
         message = pb.SubmitRequest(token=token, request=request.bytes())
         deadline = time.monotonic() + REACH_SECONDS
         while True:
-            with self._channel() as channel:
-                try:
+            try:
+                with self._channel() as channel:
                     found = str(_cut(rpc.OperatorStub(channel).Submit(message, timeout=CALL_SECONDS)).run)
                     return self._checked(found, name)
-                except grpc.RpcError as error:
-                    if not self._is_away(error) or time.monotonic() > deadline:
-                        raise self._failed(error) from None
+            except grpc.RpcError as error:
+                if not self._is_away(error) or time.monotonic() > deadline:
+                    raise self._failed(error) from None
+            except PrivityError as error:
+                # The first manifest could not be had.
+                away = error.kind is Catalogue.CONNECTION_FAILED and not self.check().of_identity
+                if not away or time.monotonic() > deadline:
+                    raise
             time.sleep(RETRY_SECONDS)
 
     def known(self) -> bool:
         """Whether the curator takes this certificate for an operator's."""
-        with self._channel() as channel:
-            try:
-                # No run is named so: it says that only to those whom it knows.
-                next(iter(rpc.OperatorStub(channel).Watch(pb.RunName(run=""), timeout=CALL_SECONDS)), None)
-            except grpc.RpcError as error:
-                return isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.NOT_FOUND
-        return False
+        try:
+            self.manifest()
+        except PrivityError:
+            return False
+        return True
 
     def stop(self, run: str, *, discard: bool = False) -> None:
         """Stop the run; for good if it is discarded."""

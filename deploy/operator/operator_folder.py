@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from privity.common.consortium.key_renewal import Next
-from privity.common.consortium.manifest import Manifest, open_manifest, read_organiser_key
-from privity.common.consortium.member_folder import ORGANISER_KEY
-from privity.common.formats import parse_json
+from privity.common.consortium.manifest import Manifest
+from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.formats.toml_file import read_toml
 from privity.common.node.proxy import proxy_of, proxy_problems
 from privity.deploy.operator.operator_client import OperatorClient
@@ -22,7 +21,10 @@ curator = {curator}
 # proxy = "http://proxy.example.org:3128"
 certificate = "tls.pem"
 key = "tls.key"
-authority = "authority.pem"
+# Comes from the curator, signed by the organiser; checked against organiser.pub. The certificate that it lists for the
+# curator is the only one that is taken for the curator's.
+manifest = "manifest.json"
+organiser_key = "organiser.pub"
 """
 
 
@@ -38,11 +40,11 @@ def client_of(config: Path) -> OperatorClient:
 
 
 def newest_manifest(config: Path) -> Manifest:
-    """The manifest that the curator goes by now, as the organiser signed it."""
+    """The manifest that the curator goes by now, as the organiser signed it; kept if it is newer than the one here."""
     client = client_of(config)
-    name = f"the manifest of {client.address}"
-    organiser = read_organiser_key(config.parent / ORGANISER_KEY)
-    return open_manifest(parse_json(client.manifest(), name), organiser, name)
+    document, name = client.manifest(), f"the manifest of {client.address}"
+    client.manifests.offer(document, name)
+    return client.manifests.opened(document, name)
 
 
 def link_of(config: Path) -> OperatorClient:
@@ -51,7 +53,7 @@ def link_of(config: Path) -> OperatorClient:
     base = config.parent
     return OperatorClient(
         document["curator"],
-        base / document["authority"],
+        ManifestFile(base / document["manifest"], base / document["organiser_key"]),
         base / document["certificate"],
         base / document["key"],
         proxy_of(document),

@@ -11,10 +11,10 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
-from privity.common.formats import shorten
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.automatic_choice import AUTO, check_automatic
 from privity.common.text import terminal
+from privity.common.text.short_values import shorten
 from privity.deploy.operator.live_progress import ProgressView
 from privity.deploy.python.given import plain
 

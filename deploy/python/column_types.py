@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from privity.common.data.schema import AS_STORED
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import shorten
 from privity.common.text.first_few import first_few
+from privity.common.text.short_values import shorten
 from privity.deploy.python import given
 from privity.party.sources.address import Form
 from privity.party.sources.held_rows import default_memory

@@ -16,7 +16,7 @@ import urllib.request
 import weakref
 import zipfile
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path, PurePosixPath
@@ -24,14 +24,18 @@ from typing import IO, Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import read_json, require, shorten
+from privity.common.formats import read_json, require
 from privity.common.node.hosts import is_here
-from privity.common.release.release_contents import LARGEST_FILES, RUN
+from privity.common.release.release_contents import ATTESTATIONS, LARGEST_FILES, RUN, SCHEMA, SYNTHETIC
+from privity.common.storage.safe_files import regular
+from privity.common.text.short_values import shorten
 
 ZIP = ".zip"
 LARGEST_ZIP = sum(LARGEST_FILES.values())
 MOST_MEMBERS = 2 * len(LARGEST_FILES)
 """Of a ZIP file: the files, and folders that they are in."""
+BYTES_OF_ROW = 4
+"""Most bytes of a row for each byte of the schema: quotes double a text; a value is shorter than its description."""
 TIMEOUT_SECONDS = 60
 CHUNK = 1 << 20
 ENCRYPTED = 1
@@ -95,24 +99,53 @@ def fetch_release(source: str, folder: Path) -> None:
         for name in document["files"]:
             if name not in LARGEST_FILES:
                 raise _strange(source, f"{RUN} names a file {shorten(name)}, which no release has")
+        for name in _schema_first(document["files"]):
             if name != RUN:
-                _download(_beside(source, name), folder / name, LARGEST_FILES[name])
+                _download(_beside(source, name), folder / name, _largest(name, document, folder))
+
+
+def _schema_first(names: Iterable[str]) -> list[str]:
+    return sorted(names, key=lambda name: name != SCHEMA)
+
+
+def _largest(name: str, run: dict[str, Any], folder: Path) -> int:
+    """The most bytes of a file, by ``run.json``, and by the schema if that is in the folder.
+
+    A row is made of texts that the schema holds, or of values of some 20 characters of attributes that it describes.
+    """
+    if name != SYNTHETIC:
+        return LARGEST_FILES[name]
+    schema = folder / SCHEMA
+    described = schema.stat().st_size if schema.exists() else 0
+    return min(LARGEST_FILES[name], (run["rows"] + 1) * BYTES_OF_ROW * described)
 
 
 def _unpack(file: Path, source: str, folder: Path) -> None:
     """The files of a ZIP file, which may all be in one folder of it."""
-    if not file.exists():
-        raise PrivityError(Catalogue.FILE_MISSING, file=source)
     try:
-        with zipfile.ZipFile(file) as packed:
-            for name, member in _members(packed, source).items():
-                with packed.open(member) as content:
-                    _write(content, folder / name, LARGEST_FILES[name], source)
+        with regular(file) as opened, zipfile.ZipFile(opened) as packed:
+            members = _members(packed, source)
+            if RUN not in members:
+                raise _strange(source, f"it has no {RUN}")
+            _unpack_one(packed, members.pop(RUN), folder / RUN, LARGEST_FILES[RUN], source)
+            run = read_json(folder / RUN, links=False)
+            require(run, "run", f"{source}/{RUN}")
+            if strange := members.keys() - {ATTESTATIONS, *run["files"]}:
+                raise _strange(source, f"it has {', '.join(sorted(strange))}, which its {RUN} does not name")
+            for name in _schema_first(members):
+                _unpack_one(packed, members[name], folder / name, _largest(name, run, folder), source)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, ValueError) as error:
         reason = f"it is neither the folder of a release nor a ZIP file of one ({shorten(str(error))})"
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=source, reason=reason) from error
     except OSError as error:
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=source, reason=error.strerror or error) from error
+
+
+def _unpack_one(packed: zipfile.ZipFile, member: zipfile.ZipInfo, file: Path, most: int, source: str) -> None:
+    if member.file_size > most:
+        raise _strange(source, f"{file.name} is larger than its {RUN} allows")
+    with packed.open(member) as content:
+        _write(content, file, most, source)
 
 
 def _members(packed: zipfile.ZipFile, source: str) -> dict[str, zipfile.ZipInfo]:

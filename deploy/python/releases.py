@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -14,7 +14,6 @@ import pandas as pd
 
 from privity.common.data.written_values import as_pandas
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
-from privity.common.formats import read_bytes
 from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.privacy.statement import headline, whole_loss
 from privity.common.public_names import public
@@ -25,7 +24,7 @@ from privity.common.release.report.overview import Overview
 from privity.common.release.report.report_page import summary_fragment
 from privity.common.release.rows_file import read_decoded
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
-from privity.common.storage.safe_files import appearing
+from privity.common.storage.safe_files import appearing, read_regular
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model
 from privity.common.text.first_few import first_few
@@ -132,18 +131,21 @@ class Release(Shown):
         self._open("" if own else str(folder), folder, own, checked=True)
         return self
 
-    def verify(self, root: Path | str | None = None) -> list[str]:
+    def verify(self, root: Path | str | None = None, allow_missing: Collection[str] = ()) -> list[str]:
         """Check all of it again; returns what was checked, in sentences.
 
         Args:
             root: the file of the organiser's public key: says who signed the release, too, and whether all agree.
+            allow_missing: names of parties whose signature need not be there.
 
         Raises:
             ProblemsFound: as the constructor; signatures that do not hold; not-signed.
             PrivityError: file-missing, file-unreadable: the root.
         """
         try:
-            return check_release(self._folder) if root is None else [*check_signed_release(self._folder, Path(root))]
+            if root is None:
+                return check_release(self._folder)
+            return [*check_signed_release(self._folder, Path(root), allow_missing)]
         except ProblemsFound as error:
             ours, theirs = str(self._folder), self.source.rstrip("/") or "the release"
             raise ProblemsFound(
@@ -253,7 +255,8 @@ class Release(Shown):
     def __getstate__(self) -> dict[str, Any]:
         verify_release(self._folder)
         files = [path for name in LARGEST_FILES if (path := self._folder / name).is_file()]
-        return {"source": self.source, "files": {path.name: read_bytes(path) for path in files}}
+        read = {path.name: read_regular(path, links=False, most=LARGEST_FILES[path.name]) for path in files}
+        return {"source": self.source, "files": read}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         own = OwnFolder()

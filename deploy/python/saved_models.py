@@ -53,4 +53,4 @@ def load_model(path: Path | str, schema: Schema) -> SavedModel:
     Raises:
         PrivityError, ProblemsFound: the file does not fit its format or the schema.
     """
-    return SavedModel(load.load_model(read_json(path), given_schema(schema), str(path)))
+    return SavedModel(load.load_model(read_json(path, links=False), given_schema(schema), str(path)))

@@ -20,6 +20,9 @@ from privity.party.sources.fingerprint import digest, fingerprint
 from privity.party.sources.rereading import PassedRows
 from privity.party.sources.sql_queries import Slots, Survey
 
+CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")
+"""What a container may take, as Linux shows it inside: bytes, or "max"."""
+
 
 class Hold(Enum):
     """Where the rows are while the node works.
@@ -55,8 +58,13 @@ class Access:
 
 
 def default_memory() -> int:
-    """A quarter of the machine's memory."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4
+    """Bytes: a quarter of the machine's memory, or of the container's, if that is limited to less."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        container = int(CONTAINER_LIMIT.read_text(encoding="ascii"))
+    except (OSError, ValueError):  # not in a container, or "max"
+        container = machine
+    return min(machine, container) // 4
 
 
 def coded_bytes(schema: Schema, rows: int) -> int:

@@ -14,7 +14,7 @@ from privity.common.data.schema import Schema
 from privity.common.data.table_reading import expected
 from privity.common.data.value_remedies import remedy_of
 from privity.common.errors import Catalogue, PrivityError, Problem
-from privity.common.formats import shorten
+from privity.common.text.short_values import shorten
 from privity.party.rows import InMemory, Rows
 from privity.party.sources.address import Address, Form
 from privity.party.sources.coded_batches import StoreBatches, load_coded

@@ -23,7 +23,7 @@ from privity.common.data.schema import Schema
 from privity.common.data.table_reading import Coder
 from privity.common.data.temporal_pattern import iso_ticks
 from privity.common.errors import Problem
-from privity.common.formats import shorten
+from privity.common.text.short_values import shorten
 from privity.party.sources.open_texts import texts_in
 from privity.party.sources.sql_queries import NO_ORDER, NO_PERSON, TIED, Slots
 

@@ -10,7 +10,7 @@ from privity.common.data.attribute import Attribute
 from privity.common.data.csv_reading import extra_problems
 from privity.common.data.schema import Schema
 from privity.common.errors import Problem
-from privity.common.formats import shorten
+from privity.common.text.short_values import shorten
 
 
 class Kind(Enum):

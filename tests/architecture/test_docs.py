@@ -174,6 +174,8 @@ def load_example(name, content, folder):
                 "dpo@hospital.example",
             ]
         case "operator.toml":
+            (key,) = fences(sections("formats.md")["manifest.json"], "text")
+            (folder / "organiser.pub").write_text(key)
             assert client_of(path).address == "curator.example.org:7443"
         case "consortium.toml":
             assert load_agreement(path).hosts == ("curator.example.org", "10.0.0.5")

@@ -24,7 +24,7 @@ LOGGED = {
     "party": {"party"},
     "state": {"stands.state"},
     "reason": {"code", "error.code", "found.stage.value", "reason_of(stands.code)", "refusal.code", "why.value"},
-    "status": {"error.code().name"},
+    "status": {"error.code().name", "code.name"},
     "error": {"type(error).__name__"},
     "file": {"place.filename"},
     "line": {"place.lineno"},

@@ -33,6 +33,9 @@ SOURCES = [p for name in ("common", "party", "curator") for p in (ROOT / name).r
 CLASSES = {
     "Chunk.data": "carries another message",
     "NextStepRequest.wait_seconds": "public",
+    "NextStepRequest.process": "public",
+    "AliveRequest.process": "public",
+    "AliveReply.*": "public",
     "ManifestReply.document": "public",
     "Step.*": "public",
     "Enrol.*": "public",

@@ -13,8 +13,10 @@ from tests.crash.switch import Kill
 
 pytestmark = pytest.mark.process
 
-EVERY = 71
-"""In ``make test`` every so many kill points; all of them in test_long.py. Odd, as before follows after."""
+EVERY = 36
+"""In ``make test`` a kill before every so many writes; in test_long.py before and after all of them. Which of two runs
+writes first is chance: what follows after a write in one course may be missing in the next, what comes before is not.
+"""
 
 
 @pytest.mark.parametrize("who", [CURATOR, COMBINER])
@@ -22,11 +24,12 @@ def test_a_node_that_is_killed_while_two_runs_are_at_work_changes_neither(
     who: str, worlds: Worlds, undisturbed: Undisturbed
 ) -> None:
     template, reference = undisturbed(PAIR)
-    at = list(points(reference, [who]))[::EVERY]
+    at = list(points(reference, [who], ["before"]))[::EVERY]
     found = kill_at(worlds, template, reference, at)
     print(f"\n{who}: {found.killed} kill points of two runs")
     assert not found.wrong
-    assert found.killed > len(at) / 2
+    assert not found.unreached
+    assert found.killed > 1
 
 
 @pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.long)])

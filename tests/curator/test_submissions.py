@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.consortium.manifest import read_manifest
+from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.crypto.certificates import self_signed
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.signed_request import SignedRequest
@@ -60,14 +60,13 @@ class SigningClient(OperatorClient):
     def submit(self, request: Any, token: str, name: str = "") -> str:
         if isinstance(request, SignedRequest):
             return super().submit(request, token, name)
-        folder = self.authority.parent
-        manifest = read_manifest(folder / "manifest.json", folder / "organiser.pub")
-        return submit_to(self, manifest, request, token, name)
+        return submit_to(self, self.manifests.current(), request, token, name)
 
 
 def client_of(network: NetworkConsortium, operator: str) -> OperatorClient:
     files = network.consortium.tls.files(network.folder, "operator", operator)
-    return SigningClient(f"{HOST}:{network.port}", network.folder / "authority.pem", *files)
+    manifests = ManifestFile(network.folder / "manifest.json", network.folder / "organiser.pub")
+    return SigningClient(f"{HOST}:{network.port}", manifests, *files)
 
 
 def without_the_submitter(network: NetworkConsortium) -> None:

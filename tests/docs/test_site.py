@@ -15,6 +15,7 @@ from docs.site.checking import broken_references
 from docs.site.staging import navigation
 from privity.common.errors import Catalogue
 from tests.harness import browser
+from tests.harness.long import thinned
 
 pytestmark = [
     pytest.mark.process,
@@ -36,6 +37,7 @@ LARGE = (
     "code/common/privacy/ledger.py",
 )
 """Pages of every kind. The rules of accessibility take longer on large ones."""
+WAYS = [(DESK, False), (PHONE, True)]
 
 
 @pytest.fixture(scope="module")
@@ -78,8 +80,13 @@ def test_a_broken_reference_is_found(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("page", [*SHORT, *(pytest.param(page, marks=pytest.mark.long) for page in LARGE)])
-@pytest.mark.parametrize(("pixels", "night"), [(DESK, False), (PHONE, True)], ids=["desk, light", "phone, dark"])
+@pytest.mark.parametrize(
+    ("page", "pixels", "night"),
+    [
+        *thinned(((page, *way) for page in SHORT for way in WAYS), 3),
+        *(pytest.param(page, *way, marks=pytest.mark.long) for page in LARGE for way in WAYS),
+    ],
+)
 @pytest.mark.external
 @needs_browser
 def test_a_page_is_read(site: Path, driver: webdriver.Chrome, page: str, pixels: int, night: bool) -> None:

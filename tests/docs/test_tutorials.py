@@ -6,8 +6,6 @@ import contextlib
 import io
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ import pandas as pd
 import pytest
 
 from privity.common.release.release_folder import verify_release
-from tests.harness.command import run_in, shown_commands
+from tests.harness.command import run_in, run_script, shown_commands
 from tests.harness.places import ROOT
 
 TUTORIALS = ROOT / "docs" / "tutorials"
@@ -58,7 +56,7 @@ def test_the_tutorial_of_three_hospitals_runs_as_written(tmp_path: Path) -> None
     page = (TUTORIALS / "three_hospitals.md").read_text(encoding="utf-8")
     (script,) = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "prepare.py").write_text(script, encoding="utf-8")
-    subprocess.run([sys.executable, "prepare.py"], cwd=tmp_path, check=True, timeout=100)
+    run_script(tmp_path / "prepare.py")
     printed = {}
     for command in shown_commands(page):
         name, *arguments = command.split()

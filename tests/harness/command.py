@@ -6,6 +6,7 @@ import contextlib
 import io
 import os
 import re
+import runpy
 import shlex
 import signal
 import socket
@@ -20,6 +21,7 @@ from unittest import mock
 import psutil
 
 from privity.deploy.cli.main import main
+from tests.harness.forked_nodes import forked_nodes
 from tests.harness.places import ROOT
 from tests.harness.zygote import Forked, zygote
 
@@ -37,7 +39,10 @@ def start(*arguments: str | Path, cwd: Path = ROOT, output: IO[Any] | None = Non
 
 
 def privity(*arguments: str | Path, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
-    """Run ``privity`` to its end."""
+    """Run ``privity`` to its end; a simulation in this process, with forks as its nodes."""
+    if arguments[:1] == ("simulate",):
+        with forked_nodes():
+            return here(cwd, shlex.join(map(str, ("privity", *arguments))))
     process = start(*arguments, cwd=cwd)
     out, err = process.communicate(timeout=PATIENCE_SECONDS)
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)
@@ -48,6 +53,12 @@ def run_in(place: Path, *arguments: str) -> str:
     done = privity(*arguments, cwd=place)
     assert done.returncode == 0, f"{arguments}: {done.stdout}{done.stderr}"
     return done.stdout
+
+
+def run_script(file: Path) -> None:
+    """Run a page's program in its folder, in this process."""
+    with contextlib.chdir(file.parent):
+        runpy.run_path(str(file), run_name="__main__")
 
 
 def children(process: Forked) -> list[psutil.Process]:

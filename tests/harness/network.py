@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import secrets
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -114,7 +115,6 @@ class NetworkConsortium:
         self.folder = folder
         self.consortium = consortium
         self._interceptors = interceptors
-        (folder / "authority.pem").write_bytes(consortium.tls.authority.cert_pem)
         (folder / "organiser.pub").write_text(b64(consortium.tls.organiser.public().signing), encoding="ascii")
         self.seal(consortium.manifest)
         _, key = consortium.tls.files(folder, "curator", CURATOR)
@@ -158,6 +158,8 @@ class NetworkConsortium:
     def start_agent(self, name: str, pair: Pair | None = None, **changes: Any) -> asyncio.Task[None]:
         """Dial in as this party; with another pair than the one that the manifest lists, if it is given.
 
+        It has served before, so that it holds a manifest, unless another place of it is among the changes.
+
         Args:
             changes: of the node's settings.
         """
@@ -175,11 +177,12 @@ class NetworkConsortium:
             keys=unused,
             certificate=certificate,
             key=key,
-            authority=self.folder / "authority.pem",
             state=unused,
             metrics=self._party_metrics.get(name),
         )
         config = replace(config, **changes)
+        if "manifest" not in changes and not config.manifest.exists():
+            shutil.copy(self.folder / "manifest.json", config.manifest)
         node = TestNode(config, self.consortium.parties[name].engine)
         task = asyncio.create_task(Agent(node, self._silence).serve())
         self._agents[name] = task

@@ -50,6 +50,7 @@ def put(form: str, folder: Path, rows: Sequence[Row], server: postgresql.Server 
             return f"duckdb://{folder}/rows.duckdb#visits"
         case "sqlite":
             with contextlib.closing(sqlite3.connect(folder / "rows.db")) as lite, lite:
+                lite.execute("PRAGMA synchronous = OFF")
                 lite.execute("DROP TABLE IF EXISTS visits")
                 lite.execute(f"CREATE TABLE visits ({_declared(rows)})")
                 lite.executemany(f"INSERT INTO visits VALUES ({', '.join('?' * len(rows[0]))})", _values(rows))

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Self
 
@@ -14,7 +12,7 @@ import pandas as pd
 
 from privity.common.release.release_folder import verify_release
 from privity.common.release.signature_verification import check_signatures
-from tests.harness.command import shown_commands, start
+from tests.harness.command import run_script, shown_commands, start
 from tests.harness.places import ROOT
 from tests.harness.tables import write_people
 from tests.harness.zygote import Forked
@@ -66,7 +64,7 @@ def make_files(folder: Path) -> None:
     """Each party's rows and the schemas, by the page's program."""
     (program,) = re.findall(r"^```python\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     (folder / "make_files.py").write_text(program, encoding="utf-8")
-    subprocess.run([sys.executable, "make_files.py"], cwd=folder, check=True, timeout=100)
+    run_script(folder / "make_files.py")
 
 
 def free_port() -> int:

@@ -25,6 +25,7 @@ from privity.common.protocol.steps import Reply, Step
 from privity.common.signed_request import sign_request
 from privity.common.wire.codec import CHUNK_BYTES, encode_reply
 from privity.common.wire.v1 import privity_pb2 as pb
+from privity.curator.call_quotas import Quota
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.harness.tls import HOST
@@ -109,6 +110,8 @@ class CuratorTarget:
 
     async def __aenter__(self) -> Self:
         await self._network.__aenter__()
+        quotas = self._network.server.quotas
+        quotas.parties = quotas.others = Quota(10**9, 10**9)
         # Somebody else dials in as this party.
         await self._network.stop_agent("party-2")
         consortium = self._network.consortium

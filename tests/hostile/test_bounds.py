@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from privity.common.errors import PrivityError
@@ -44,34 +47,35 @@ def expected(**fields) -> dict:
     return {"select_table": pb.SelectTable(mechanism=pb.Selecting(noisy_max="1"), expected=pb.ExpectedTables(**fields))}
 
 
-STEPS = {
-    "a step": {"close": pb.Close(state="x" * LARGEST_STEP)},
-    "a plan": {"begin": pb.Begin(plan=b" " * (LARGEST_PLAN + 1))},
-    "settings": {"learn": pb.Learn(epsilon="1", settings=b'{"a":"' + b"x" * (1 << 18) + b'"}')},
-    "tables": round_(tables=pb.Tables(marginals=[EMPTY] * (MOST_TABLES + 1))),
-    "attributes of tables": round_(tables=pb.Tables(marginals=[pb.Attributes(index=[0] * (MOST_INDICES + 1))])),
-    "weights": round_(tables=pb.Tables(weights=[1] * (MOST_TABLES + 1))),
-    "a name": round_(tables=pb.Tables(), round="x" * (LONGEST_NAME + 1)),
-    "groups": select(*[GROUP] * (MOST_GROUPS + 1)),
-    "attributes of a group": select(pb.CandidateGroup(attributes=[0] * (MOST_GROUPS + 1))),
-    "a pool": select(pb.CandidateGroup(attributes=[0], pool=[0] * (MOST_GROUPS + 1), size=20)),
-    "parents": select(pb.CandidateGroup(attributes=[0], parent_sets=[pb.Attributes(index=range(21))])),
-    "tables of a selection": expected(tables=[EMPTY] * (SELECTION_CANDIDATES + 1)),
-    "attributes of a selection": expected(tables=[pb.Attributes(index=[0] * (MOST_ATTRIBUTES + 1))]),
-    "counts of a selection": expected(counts=[0] * (SELECTION_CELLS + 1)),
-    "penalties of a selection": expected(penalties=[0] * (SELECTION_CANDIDATES + 1)),
-    "combiners": {"seal_block": pb.SealBlock(attempt=pb.Attempt(combiners=["a"] * (MOST_MEMBERS + 1)))},
-    "blobs": {"combine_block": pb.CombineBlock(blobs=[pb.Blob()] * (MOST_BLOBS + 1))},
-    "lists of run.json": {"attest": pb.Attest(run_document=b"[" * (MOST_LISTS + 1))},
-    "values of privacy.json": {"attest": pb.Attest(privacy=b"," * (MOST_VALUES + 1))},
+STEPS: dict[str, Callable[[], dict[str, Any]]] = {
+    "a step": lambda: {"close": pb.Close(state="x" * LARGEST_STEP)},
+    "a plan": lambda: {"begin": pb.Begin(plan=b" " * (LARGEST_PLAN + 1))},
+    "settings": lambda: {"learn": pb.Learn(epsilon="1", settings=b'{"a":"' + b"x" * (1 << 18) + b'"}')},
+    "tables": lambda: round_(tables=pb.Tables(marginals=[EMPTY] * (MOST_TABLES + 1))),
+    "attributes of tables": lambda: round_(tables=pb.Tables(marginals=[pb.Attributes(index=[0] * (MOST_INDICES + 1))])),
+    "weights": lambda: round_(tables=pb.Tables(weights=[1] * (MOST_TABLES + 1))),
+    "a name": lambda: round_(tables=pb.Tables(), round="x" * (LONGEST_NAME + 1)),
+    "groups": lambda: select(*[GROUP] * (MOST_GROUPS + 1)),
+    "attributes of a group": lambda: select(pb.CandidateGroup(attributes=[0] * (MOST_GROUPS + 1))),
+    "a pool": lambda: select(pb.CandidateGroup(attributes=[0], pool=[0] * (MOST_GROUPS + 1), size=20)),
+    "parents": lambda: select(pb.CandidateGroup(attributes=[0], parent_sets=[pb.Attributes(index=range(21))])),
+    "tables of a selection": lambda: expected(tables=[EMPTY] * (SELECTION_CANDIDATES + 1)),
+    "attributes of a selection": lambda: expected(tables=[pb.Attributes(index=[0] * (MOST_ATTRIBUTES + 1))]),
+    "counts of a selection": lambda: expected(counts=[0] * (SELECTION_CELLS + 1)),
+    "penalties of a selection": lambda: expected(penalties=[0] * (SELECTION_CANDIDATES + 1)),
+    "combiners": lambda: {"seal_block": pb.SealBlock(attempt=pb.Attempt(combiners=["a"] * (MOST_MEMBERS + 1)))},
+    "blobs": lambda: {"combine_block": pb.CombineBlock(blobs=[pb.Blob()] * (MOST_BLOBS + 1))},
+    "lists of run.json": lambda: {"attest": pb.Attest(run_document=b"[" * (MOST_LISTS + 1))},
+    "values of privacy.json": lambda: {"attest": pb.Attest(privacy=b"," * (MOST_VALUES + 1))},
 }
+"""Each is made when it is tried: they are large."""
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("what", STEPS)
 def test_steps(what: str) -> None:
     with pytest.raises(MalformedMessageError):
-        decode_step(pb.Step(run="run-1", **STEPS[what]).SerializeToString())
+        decode_step(pb.Step(run="run-1", **STEPS[what]()).SerializeToString())
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,18 +15,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.common.consortium.manifest import sign_manifest
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.formats import read_json
 from privity.common.privacy.statement import headline
-from privity.common.release.release_contents import LARGEST_FILES, MARGINALS, MODEL, PRIVACY, RELEASE_FILES, RUN, SCHEMA
+from privity.common.release.attestations import attestations_text
+from privity.common.release.release_contents import (
+    ATTESTATIONS,
+    LARGEST_FILES,
+    MARGINALS,
+    MODEL,
+    PRIVACY,
+    RELEASE_FILES,
+    RUN,
+    SCHEMA,
+)
 from privity.common.release.release_folder import read_release
 from privity.common.signed_request import SignedRequest
+from privity.common.storage.canonical_json import b64
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.deploy.operator.operator_folder import client_of
 from tests.harness.command import privity
 from tests.harness.consortium import make_consortium
+from tests.harness.signed_releases import signed_release
 from tests.harness.tls import HOST, OPERATOR
 
 Part = tuple[str, bytes]
@@ -60,9 +73,11 @@ class LyingCurator(rpc.OperatorServicer):
 @pytest.fixture(scope="module")
 def curator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LyingCurator]:
     folder = tmp_path_factory.mktemp("operator")
-    tls = make_consortium(2).tls
+    consortium = make_consortium(2)
+    tls = consortium.tls
     tls.files(folder, "operator", OPERATOR)
-    (folder / "authority.pem").write_bytes(tls.authority.cert_pem)
+    (folder / "organiser.pub").write_text(b64(tls.organiser.public().signing))
+    (folder / "manifest.json").write_text(json.dumps(sign_manifest(consortium.manifest, tls.organiser)))
     certificate, key = tls.pairs["curator/curator"]
     server = grpc.server(ThreadPoolExecutor(2))
     lying = LyingCurator(folder / "operator.toml")
@@ -70,7 +85,7 @@ def curator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LyingCurator]:
     port = server.add_secure_port(f"{HOST}:0", grpc.ssl_server_credentials([(key, certificate)]))
     lying.operator.write_text(
         f'format_version = 1\ncurator = "{HOST}:{port}"\ncertificate = "operator-{OPERATOR}.pem"\n'
-        f'key = "operator-{OPERATOR}.key"\nauthority = "authority.pem"\n'
+        f'key = "operator-{OPERATOR}.key"\nmanifest = "manifest.json"\norganiser_key = "organiser.pub"\n'
     )
     server.start()
     yield lying
@@ -142,6 +157,50 @@ def autumn(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in source.iterdir()}
 
 
+@pytest.fixture(scope="module")
+def signed(curator: LyingCurator, tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
+    """Those of one that all signed, by the organiser whom the operator knows."""
+    made = signed_release(tmp_path_factory.mktemp("signed"), run="autumn")
+    (curator.operator.parent / "organiser.pub").write_bytes(made.root.read_bytes())
+    return {path.name: path.read_bytes() for path in made.folder.iterdir()}
+
+
+def zeroed(document: dict[str, Any]) -> None:
+    for each in (document["curator"], *document["parties"]):
+        each["signature"] = b64(bytes(64))
+
+
+@pytest.mark.parametrize(
+    ("change", "rules"),
+    [(zeroed, ["signature"] * 4), (lambda document: document.pop("curator"), ["not-signed"])],
+)
+def test_nothing_is_kept_whose_signatures_do_not_hold(
+    curator: LyingCurator,
+    tmp_path: Path,
+    signed: dict[str, bytes],
+    change: Callable[[dict[str, Any]], None],
+    rules: list[str],
+) -> None:
+    document = json.loads(signed[ATTESTATIONS])
+    change(document)
+    error = fetched(curator, tmp_path, *{**signed, ATTESTATIONS: attestations_text(document).encode()}.items())
+    assert isinstance(error, ProblemsFound)
+    assert [problem.rule for problem in error.problems] == rules
+    error = fetched(curator, tmp_path, *((name, data) for name, data in signed.items() if name != ATTESTATIONS))
+    assert isinstance(error, ProblemsFound)
+    assert [problem.rule for problem in error.problems] == ["not-signed"]
+
+
+def test_a_member_is_given_no_other_release_than_it_signed(
+    curator: LyingCurator, tmp_path: Path, signed: dict[str, bytes]
+) -> None:
+    curator.parts = list(signed.items())
+    own = hashlib.sha256(signed[RUN]).hexdigest()
+    with pytest.raises(PrivityError, match=f"{own}, and this member signed {'0' * 64}"):
+        client_of(curator.operator).fetch("autumn", tmp_path / "release", attested="0" * 64)
+    client_of(curator.operator).fetch("autumn", tmp_path / "release", attested=own)
+
+
 def with_digests(files: dict[str, bytes], run: dict[str, Any] | None = None) -> list[Part]:
     """These files, and a run.json that names each as it is."""
     run = run or json.loads(files[RUN])
@@ -159,7 +218,7 @@ def test_a_file_that_run_json_does_not_name_is_refused(
 
 
 def test_a_release_is_on_disk_file_by_file_before_it_has_its_name(
-    curator: LyingCurator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, autumn: dict[str, bytes]
+    curator: LyingCurator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signed: dict[str, bytes]
 ) -> None:
     synced: list[Path] = []
 
@@ -169,11 +228,12 @@ def test_a_release_is_on_disk_file_by_file_before_it_has_its_name(
         synced.append(path)
 
     monkeypatch.setattr("privity.common.storage.safe_files.sync", sync)
-    curator.parts = list(autumn.items())
-    client_of(curator.operator).fetch("autumn", tmp_path / "release")
-    assert {(path.name, path.read_bytes()) for path in (tmp_path / "release").iterdir()} == set(autumn.items())
+    curator.parts = list(signed.items())
+    said = client_of(curator.operator).fetch("autumn", tmp_path / "release")
+    assert said == "Signed by the curator and 3 of 3 parties: their signatures hold."
+    assert {(path.name, path.read_bytes()) for path in (tmp_path / "release").iterdir()} == set(signed.items())
     *files, folder, above = synced
-    assert {path.name for path in files} == set(autumn)
+    assert {path.name for path in files} == set(signed)
     assert folder == files[0].parent
     assert above == tmp_path
 
@@ -200,14 +260,14 @@ def test_amounts_that_no_run_has_are_refused(
     privacy["parties"][0]["epsilon_per_person"] = amount
     error = fetched(curator, tmp_path, *with_digests({**autumn, PRIVACY: json.dumps(privacy).encode()}))
     assert "privacy.json: " in error.message
-    assert "[other-figures]" in error.message
+    assert "is no exact number" in error.message or "[other-figures]" in error.message
 
 
 def test_a_scale_that_no_noise_has_is_refused(curator: LyingCurator, tmp_path: Path, autumn: dict[str, bytes]) -> None:
     marginals = json.loads(autumn[MARGINALS])
     marginals["tables"][0]["scale"] = "1/0"
     error = fetched(curator, tmp_path, *with_digests({**autumn, MARGINALS: json.dumps(marginals).encode()}))
-    assert "a table does not fit" in error.message
+    assert "tables[0].scale: [pattern] '1/0' is no exact number" in error.message
 
 
 DOCUMENTS = (MODEL, MARGINALS, PRIVACY, SCHEMA, RUN)
@@ -236,7 +296,7 @@ def test_a_document_that_does_not_fit_its_format_becomes_no_release(
     folder = tmp_path_factory.mktemp("out")
     curator.parts = parts
     try:
-        client_of(curator.operator).fetch("autumn", folder / "release")
+        client_of(curator.operator).fetch("autumn", folder / "release", signatures=False)
     except PrivityError:
         assert list(folder.iterdir()) == []
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from fractions import Fraction
 from pathlib import Path
@@ -16,6 +17,7 @@ from privity.common.protocol.steps import Done, Enrol, Sum
 from privity.common.wire.codec import CHUNK_BYTES, LARGEST_REPLY, encode_reply
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
+from tests.harness.command import wait_until
 from tests.harness.consortium import make_consortium
 from tests.harness.ledgers import charged
 from tests.harness.network import HOST, NetworkConsortium
@@ -93,6 +95,47 @@ def test_the_service_goes_on_after_raw_bytes(tmp_path: Path, what: str) -> None:
                     writer.transport.abort()
 
     asyncio.run(scenario())
+
+
+def alive_by_hand() -> bytes:
+    """The call ``Alive`` in plain HTTP/2: gRPC's own client would not speak TLS 1.2."""
+
+    def frame(kind: int, flags: int, stream: int, body: bytes) -> bytes:
+        return struct.pack(">I", len(body))[1:] + bytes([kind, flags]) + struct.pack(">I", stream) + body
+
+    def field(name: bytes, value: bytes) -> bytes:
+        return b"\x00" + bytes([len(name)]) + name + bytes([len(value)]) + value
+
+    fields = {
+        b":method": b"POST",
+        b":scheme": b"https",
+        b":path": b"/common.wire.v1.PartyLink/Alive",
+        b":authority": b"localhost",
+        b"te": b"trailers",
+        b"content-type": b"application/grpc",
+    }
+    headers = b"".join(field(*each) for each in fields.items())
+    return PREFACE + frame(4, 0, 0, b"") + frame(1, 4, 1, headers) + frame(0, 1, 1, bytes(5))
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_a_call_counts_over_tls_1_3_alone(tmp_path: Path, version: ssl.TLSVersion) -> None:
+    async def scenario() -> tuple[bool, float | None]:
+        async with NetworkConsortium(tmp_path, make_consortium(2), dialling=False) as network:
+            network.consortium.tls.files(tmp_path, "party", "party-1")
+            context = member_context(network)
+            context.maximum_version = version
+            _, writer = await asyncio.open_connection(HOST, network.port, ssl=context)
+            writer.write(alive_by_hand())
+            figures = network.server.metrics.registry.get_sample_value
+            name = ("privity_curator_calls_refused_total", {"reason": "old-tls"})
+            await asyncio.to_thread(
+                wait_until, lambda: figures(*name) or network.server.desk.connected("party-1"), "an answer"
+            )
+            writer.transport.abort()
+            return network.server.desk.connected("party-1"), figures(*name)
+
+    assert asyncio.run(scenario()) == ((True, 0.0) if version is ssl.TLSVersion.TLSv1_3 else (False, 1.0))
 
 
 class AsParty2:

@@ -71,8 +71,7 @@ def desk(folder: Path) -> Approvals:
 
 def say_yes(folder: Path, run: str = "run-1") -> None:
     approvals = desk(folder)
-    approvals.note_shown(approvals.of(run))
-    approvals.approve(approvals.of(run))
+    approvals.approve(run, approvals.of(run).spec.digest)
 
 
 def test_a_run_waits_until_it_is_approved_and_then_goes_on(tmp_path: Path) -> None:
@@ -161,15 +160,18 @@ def test_a_run_that_waits_ends_by_a_newer_manifest_that_forbids_it(
     assert re.search(reason, refused.message)
 
 
-def test_nobody_approves_what_was_not_shown(tmp_path: Path) -> None:
+def test_nobody_approves_without_the_digest_of_what_was_read(tmp_path: Path) -> None:
     consortium = waiting(tmp_path)
     consortium.tell(NAME, Enrol(consortium.spec()))
-    approvals = desk(tmp_path)
-    with pytest.raises(PrivityError, match="This comes first: privity party show run-1") as caught:
-        approvals.approve(approvals.of("run-1"))
-    assert caught.value.code == "out-of-order"
+    approvals, digest = desk(tmp_path), consortium.spec().digest
+    for other in ("", "0" * 64, digest[:-1], digest.upper()):
+        with pytest.raises(PrivityError, match=r"run-1 is not what you read any more.*\n.*privity party show run-1$"):
+            approvals.approve("run-1", other)
+        assert approvals.of("run-1").waits
     with pytest.raises(PrivityError, match=r"no run run-2\n.*privity party show"):
-        approvals.of("run-2")
+        approvals.approve("run-2", digest)
+    approvals.approve("run-1", digest)
+    assert approvals.of("run-1").approved
 
 
 def test_a_yes_is_to_one_spec_and_no_other(tmp_path: Path) -> None:
@@ -189,28 +191,17 @@ def swapped(consortium: TestConsortium, spec: RunSpec) -> None:
     assert consortium.tell(NAME, Enrol(spec)) == Pending(OWNER, ANY)
 
 
-@pytest.mark.parametrize("moment", ["while it is shown", "after it was shown", "while it is approved"])
-def test_an_approval_goes_to_no_other_spec_than_the_one_shown(tmp_path: Path, moment: str) -> None:
+def test_an_approval_goes_to_no_other_spec_than_the_one_read(tmp_path: Path) -> None:
     consortium, approvals = waiting(tmp_path), desk(tmp_path)
     cheap = consortium.spec(epsilon=Fraction(1, 10))
     dear = replace(cheap, epsilon=Fraction(90))
     consortium.tell(NAME, Enrol(cheap))
-    filed = approvals.of("run-1")
-    if moment == "while it is shown":
-        swapped(consortium, dear)
-    approvals.note_shown(filed)
-    if moment == "after it was shown":
-        swapped(consortium, dear)
-        # Closing takes back that the first one was shown; a show of it that ends only now does not bring it about.
-        approvals.note_shown(filed)
     read = approvals.of("run-1")
-    if moment == "while it is approved":
-        swapped(consortium, dear)
-        approvals.note_shown(filed)
-    with pytest.raises(
-        PrivityError, match=r"run-1 changed since it was shown.*\n.*: privity party show run-1$"
-    ) as caught:
-        approvals.approve(read)
+    swapped(consortium, dear)
+    # Somebody else, or a page that looks again by itself, sees the other one meanwhile.
+    assert desk(tmp_path).of("run-1").spec == dear
+    with pytest.raises(PrivityError, match=r"run-1 is not what you read.*\n.*: privity party show run-1$") as caught:
+        approvals.approve("run-1", read.spec.digest)
     assert caught.value.code == "bad-option"
     for spec in (cheap, dear):
         assert not isinstance(consortium.tell(NAME, Enrol(spec)), Enrolled)
@@ -238,32 +229,14 @@ def test_what_a_crash_left_of_an_approval_passes_for_no_other(tmp_path: Path) ->
     # As if the node had ended while it forgot the run under its former spec.
     consortium.parties[NAME].journal.record(f"#approved/{first.run}", first.digest, b"{}")
     filed = own.of(first.run)
-    own.note_shown(filed)
     assert not own.of(first.run).approved
     with pytest.raises(PrivityError):
-        own.approve(filed)
+        own.approve(filed.spec.run, filed.spec.digest)
     consortium.tell(NAME, Close(first.run, "STOPPED"))
     consortium.tell(NAME, Enrol(second))
     filed = own.of(first.run)
-    own.note_shown(filed)
-    own.approve(filed)
+    own.approve(filed.spec.run, filed.spec.digest)
     assert own.of(first.run).approved
-
-
-def test_the_spec_that_was_shown_last_counts(tmp_path: Path) -> None:
-    """Both were shown; the curator goes back to the first one."""
-    consortium, approvals = waiting(tmp_path), desk(tmp_path)
-    first = consortium.spec()
-    consortium.tell(NAME, Enrol(first))
-    filed = approvals.of("run-1")
-    second = replace(filed, spec=replace(first, epsilon=Fraction(2)))
-    approvals.note_shown(filed)
-    approvals.note_shown(second)
-    with pytest.raises(PrivityError, match="changed since it was shown"):
-        approvals.approve(approvals.of("run-1"))
-    approvals.note_shown(filed)
-    approvals.approve(approvals.of("run-1"))
-    assert isinstance(consortium.tell(NAME, Enrol(first)), Enrolled)
 
 
 @pytest.mark.parametrize("first", ["swapped", "rejected"])
@@ -272,7 +245,6 @@ def test_a_rejection_is_of_the_name_whatever_the_spec(tmp_path: Path, first: str
     spec = consortium.spec()
     dear = replace(spec, epsilon=Fraction(90))
     consortium.tell(NAME, Enrol(spec))
-    approvals.note_shown(approvals.of("run-1"))
     read = approvals.of("run-1")
     if first == "swapped":
         swapped(consortium, dear)
@@ -284,7 +256,7 @@ def test_a_rejection_is_of_the_name_whatever_the_spec(tmp_path: Path, first: str
         assert reply.code == "rejected-by-owner"
     approvals.reject("run-1")
     with pytest.raises(PrivityError, match="run-1 was rejected"):
-        approvals.approve(read)
+        approvals.approve(read.spec.run, read.spec.digest)
 
 
 @pytest.mark.parametrize("approved", [False, True])
@@ -308,7 +280,7 @@ def test_a_no_ends_it_at_any_moment(tmp_path: Path, approved: bool) -> None:
         )
     assert charged(consortium.parties[NAME].ledger) == []
     with pytest.raises(PrivityError, match="was rejected"):
-        approvals.approve(approvals.of("run-1"))
+        approvals.approve("run-1", approvals.of("run-1").spec.digest)
     assert consortium.tell(NAME, Close("run-1", "STOPPED")) == Done()
     # A no is kept, so that the run's name stays refused.
     assert approvals.of("run-1").state == ("ended" if approved else "rejected")

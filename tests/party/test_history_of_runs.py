@@ -45,9 +45,8 @@ def test_a_run_that_the_policy_refuses_is_filed_with_all_reasons_and_waits_for_n
     assert (filed.denied.code, filed.denied.reasons) == ("refused-by-policy", reasons)
     assert desk(tmp_path).undecided() == []
     approvals = desk(tmp_path)
-    approvals.note_shown(filed)
     with pytest.raises(PrivityError, match="was refused by policy: algorithm"):
-        approvals.approve(filed)
+        approvals.approve(filed.spec.run, filed.spec.digest)
     # It stays in the history when the curator says that it has failed, and when the node starts again.
     assert consortium.tell(NAME, Close("run-1", "FAILED")) == Done()
     consortium.restart(NAME)

@@ -56,8 +56,7 @@ def test_a_run_that_waits_for_a_yes_that_does_not_come_expires_and_holds_nothing
             await until(lambda: consortium.parties["party-2"].engine.awaits(second))
             assert runs.get(first).state == WAITING
             approvals = consortium.parties["party-2"].engine._approvals
-            approvals.note_shown(approvals.of(second))
-            approvals.approve(approvals.of(second))
+            approvals.approve(second, approvals.of(second).spec.digest)
             assert await end_of(runs, second) == (COMPLETED, "")
             state, reason = await end_of(runs, first)
             assert state == EXPIRED
@@ -238,8 +237,7 @@ def test_a_yes_of_which_nothing_came_is_forgotten(tmp_path: Path) -> None:
     party = consortium.parties["party-2"]
     approvals = party.engine._approvals
     consortium.tell("party-2", Enrol(consortium.spec()))
-    approvals.note_shown(approvals.of("run-1"))
-    approvals.approve(approvals.of("run-1"))
+    approvals.approve("run-1", approvals.of("run-1").spec.digest)
     age(party.journal, 100.0)
     let_go(party.engine, 60.0)
     assert approvals.of("run-1").end[0] == "EXPIRED"

@@ -15,7 +15,7 @@ from itertools import pairwise
 
 from privity.common.data.attribute import Attribute, is_double, read_number, value_text
 from privity.common.data.constraints.expression import AllOf, AnyOf, Codes, Condition, Missing, Not, Numbers
-from privity.common.formats import LONGEST_ECHO, shorten
+from privity.common.text.short_values import LONGEST_ECHO, shorten
 
 SYMBOLS: dict[type[ast.cmpop], str] = {
     ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",

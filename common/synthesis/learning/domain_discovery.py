@@ -110,7 +110,7 @@ async def discover(session: Session, phase: str, share: Share, others: Sequence[
     check_noise(session, first, len(others))
     tables = await session.measure(phase, [*on_grids, *others], first)
     # What grids tell stands in the domains: a release is by the schema that has them.
-    session.record.revealed[-1] = (phase, tables[len(on_grids) :])
+    session.record.publish_last(len(others))
     grids = grids_of(schema, tables)
     closer, left = dict(grids), share - first
     for look in range(1, 1 + LOOKS * session.recodes):

@@ -13,16 +13,32 @@ class Chunk(_message.Message):
     def __init__(self, data: _Optional[bytes] = ...) -> None: ...
 
 class NextStepRequest(_message.Message):
-    __slots__ = ("wait_seconds",)
+    __slots__ = ("wait_seconds", "process")
     WAIT_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    PROCESS_FIELD_NUMBER: _ClassVar[int]
     wait_seconds: int
-    def __init__(self, wait_seconds: _Optional[int] = ...) -> None: ...
+    process: str
+    def __init__(self, wait_seconds: _Optional[int] = ..., process: _Optional[str] = ...) -> None: ...
 
 class AliveRequest(_message.Message):
-    __slots__ = ("version",)
+    __slots__ = ("version", "process")
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    PROCESS_FIELD_NUMBER: _ClassVar[int]
     version: str
-    def __init__(self, version: _Optional[str] = ...) -> None: ...
+    process: str
+    def __init__(self, version: _Optional[str] = ..., process: _Optional[str] = ...) -> None: ...
+
+class AliveReply(_message.Message):
+    __slots__ = ("run", "key", "digest", "other")
+    RUN_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    DIGEST_FIELD_NUMBER: _ClassVar[int]
+    OTHER_FIELD_NUMBER: _ClassVar[int]
+    run: str
+    key: str
+    digest: bytes
+    other: str
+    def __init__(self, run: _Optional[str] = ..., key: _Optional[str] = ..., digest: _Optional[bytes] = ..., other: _Optional[str] = ...) -> None: ...
 
 class Receipt(_message.Message):
     __slots__ = ()
@@ -55,18 +71,20 @@ class PartiesReply(_message.Message):
     def __init__(self, parties: _Optional[_Iterable[_Union[PartyStatus, _Mapping]]] = ...) -> None: ...
 
 class PartyStatus(_message.Message):
-    __slots__ = ("party", "connected", "since", "version", "paused")
+    __slots__ = ("party", "connected", "since", "version", "paused", "other")
     PARTY_FIELD_NUMBER: _ClassVar[int]
     CONNECTED_FIELD_NUMBER: _ClassVar[int]
     SINCE_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
     PAUSED_FIELD_NUMBER: _ClassVar[int]
+    OTHER_FIELD_NUMBER: _ClassVar[int]
     party: str
     connected: bool
     since: str
     version: str
     paused: bool
-    def __init__(self, party: _Optional[str] = ..., connected: _Optional[bool] = ..., since: _Optional[str] = ..., version: _Optional[str] = ..., paused: _Optional[bool] = ...) -> None: ...
+    other: str
+    def __init__(self, party: _Optional[str] = ..., connected: _Optional[bool] = ..., since: _Optional[str] = ..., version: _Optional[str] = ..., paused: _Optional[bool] = ..., other: _Optional[str] = ...) -> None: ...
 
 class LimitsRequest(_message.Message):
     __slots__ = ()

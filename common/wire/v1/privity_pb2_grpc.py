@@ -48,7 +48,7 @@ class PartyLinkStub:
         self.Alive = channel.unary_unary(
                 '/common.wire.v1.PartyLink/Alive',
                 request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.AliveRequest.SerializeToString,
-                response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.Receipt.FromString,
+                response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.AliveReply.FromString,
                 _registered_method=True)
         self.GetManifest = channel.unary_unary(
                 '/common.wire.v1.PartyLink/GetManifest',
@@ -130,7 +130,7 @@ def add_PartyLinkServicer_to_server(servicer, server):
             'Alive': grpc.unary_unary_rpc_method_handler(
                     servicer.Alive,
                     request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.AliveRequest.FromString,
-                    response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.Receipt.SerializeToString,
+                    response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.AliveReply.SerializeToString,
             ),
             'GetManifest': grpc.unary_unary_rpc_method_handler(
                     servicer.GetManifest,
@@ -229,7 +229,7 @@ class PartyLink:
             target,
             '/common.wire.v1.PartyLink/Alive',
             common_dot_wire_dot_v1_dot_privity__pb2.AliveRequest.SerializeToString,
-            common_dot_wire_dot_v1_dot_privity__pb2.Receipt.FromString,
+            common_dot_wire_dot_v1_dot_privity__pb2.AliveReply.FromString,
             options,
             channel_credentials,
             insecure,

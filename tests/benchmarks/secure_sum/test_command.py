@@ -6,10 +6,15 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from privity.common.exit_codes import Exit
+from benchmarks.secure_sum.__main__ import secure_sum_command
+from privity.common.crypto.residues import Exponents
+from privity.common.errors import PrivityError
+from privity.common.exit_codes import Exit, exit_code
+from privity.common.protocol.secure_sum_method import Method
 from tests.harness.command import ROOT
 
 pytestmark = pytest.mark.process
@@ -51,17 +56,17 @@ def test_a_round_under_masks_of_more_parties_than_one_combiner_serves(tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "more"),
+    ("option", "given"),
     [
-        pytest.param("--cells", "0", (), marks=pytest.mark.long),
-        ("--parties", "1", ()),
-        pytest.param("--key-bits", "1024", (), marks=pytest.mark.long),
-        pytest.param("--cells", "100000000", (), marks=pytest.mark.long),
-        pytest.param("--key-bits", "3072", ("--secure-sum", "masks"), marks=pytest.mark.long),
-        pytest.param("--exponents", "short", ("--secure-sum", "masks"), marks=pytest.mark.long),
+        ("cells", {"cells": 0}),
+        ("parties", {"parties": 1}),
+        ("key-bits", {"key_bits": 1024}),
+        ("cells", {"cells": 100_000_000}),
+        ("key-bits", {"key_bits": 3072, "secure_sum": Method.MASKS}),
+        ("exponents", {"exponents": Exponents.SHORT, "secure_sum": Method.MASKS}),
     ],
 )
-def test_what_cannot_be_measured_is_refused(option: str, value: str, more: tuple[str, ...]) -> None:
-    done = measured(option, value, *more)
-    assert done.returncode == Exit.INPUT
-    assert f"[bad-option]: {option[2:]}" in done.stderr
+def test_what_cannot_be_measured_is_refused(option: str, given: dict[str, Any]) -> None:
+    with pytest.raises(PrivityError, match=f"^{option}") as refused:
+        secure_sum_command(**given)
+    assert exit_code(refused.value) is Exit.INPUT

@@ -248,7 +248,7 @@ def test_an_operator_goes_on_with_the_old_until_the_curator_knows_the_new(tmp_pa
         consortium = make_consortium(2)
         place = member_files(tmp_path, consortium, "operator", OPERATOR)
         async with NetworkConsortium(tmp_path, consortium) as network:
-            (place / "authority.pem").write_bytes(consortium.tls.authority.cert_pem)
+            shutil.copy(tmp_path / "organiser.pub", place)
             settings = place / "operator.toml"
             settings.write_text(OPERATOR_TOML.format(curator=json.dumps(f"{HOST}:{network.port}")))
             done = await asyncio.to_thread(privity, "operator", "renew", "--config", settings)
@@ -310,7 +310,7 @@ def test_a_crash_while_an_operator_takes_its_own_is_mended_at_the_next_command(
 ) -> None:
     consortium = make_consortium(2)
     place = member_files(tmp_path, consortium, "operator", OPERATOR)
-    (place / "authority.pem").write_bytes(consortium.tls.authority.cert_pem)
+    (place / "organiser.pub").write_text(b64(consortium.tls.organiser.public().signing))
     settings = place / "operator.toml"
     settings.write_text(OPERATOR_TOML.format(curator=json.dumps(f"{HOST}:1")))
     assert privity("operator", "renew", "--config", settings).returncode == 0

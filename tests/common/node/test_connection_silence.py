@@ -61,7 +61,7 @@ class Serving:
         self.operator = self.consortium.operator / "operator.toml"
         self.operator.write_text(
             f'format_version = 1\ncurator = "localhost:{self.port}"\ncertificate = "tls.pem"\nkey = "tls.key"\n'
-            'authority = "authority.pem"\n'
+            'manifest = "manifest.json"\norganiser_key = "organiser.pub"\n'
         )
 
     def run(self, out: Path) -> subprocess.CompletedProcess[str]:

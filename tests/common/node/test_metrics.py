@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import io
 import re
 import socket
@@ -37,7 +38,7 @@ PAGE = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")
 def curator() -> CollectorRegistry:
     """Every figure of a curator, moved."""
     metrics = CuratorMetrics(CollectorRegistry())
-    metrics.follow(lambda: {"QUEUED": 2, "RUNNING": 1}, lambda: {"north": True, "south": False})
+    metrics.follow(lambda: {"QUEUED": 2, "RUNNING": 1}, lambda: {"north": True, "south": False}, lambda: {"party": 3})
     metrics.run_ended("FAILED", Catalogue.NO_PROGRESS.value.code)
     metrics.run_ended("COMPLETED", "")
     metrics.step_refused("refused-by-policy")
@@ -229,3 +230,15 @@ def test_whatever_is_asked_nothing_is_written_to_standard_error_and_the_page_sta
                 pass
         assert shown(address) == {}
     assert said.getvalue() == ""
+
+
+@pytest.mark.process
+def test_a_name_that_a_page_on_the_web_could_have_is_shown_nothing() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    with exported(address, CollectorRegistry()):
+        for host, status in (("evil.example", 421), ("127.0.0.1", 200), ("localhost", 200), ("curator:9464", 200)):
+            connection = http.client.HTTPConnection(address, timeout=10)
+            connection.request("GET", "/metrics", headers={"Host": host})
+            assert connection.getresponse().status == status
+            connection.close()

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.node.proxy import parse_proxy
 from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
+from privity.common.protocol.steps import Close
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.party.config import load_config
 from privity.party.joining import settings_text
@@ -69,12 +71,34 @@ def test_an_operator_goes_through(tmp_path: Path) -> None:
         consortium = make_consortium(2)
         certificate, key = consortium.tls.files(tmp_path, "operator", OPERATOR)
         async with ConnectProxy() as proxy, NetworkConsortium(tmp_path, consortium) as network:
-            dialled = (f"{HOST}:{network.port}", tmp_path / "authority.pem", certificate, key)
+            files = (tmp_path / "operator-manifest.json", tmp_path / "organiser.pub")
+            dialled = (f"{HOST}:{network.port}", ManifestFile(*files), certificate, key)
             client = OperatorClient(*dialled, parse_proxy(url(proxy.port, "")))
             with pytest.raises(PrivityError) as caught:
                 await asyncio.to_thread(client.submit, {}, "token")
             assert caught.value.code == "curator-refused", "it is the curator who says no"
-            assert proxy.asked == [f"{HOST}:{network.port}"]
+            # For the first manifest, whose certificate is looked at before, and for the call itself.
+            assert proxy.asked == [f"{HOST}:{network.port}"] * 3
+
+    asyncio.run(scenario())
+
+
+def test_a_proxy_of_the_environment_is_the_way_to_the_first_manifest_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name of the curator resolves at the proxy only."""
+    monkeypatch.delenv("no_grpc_proxy", raising=False)
+
+    async def scenario() -> None:
+        consortium = make_consortium(2)
+        proxied = ConnectProxy(CREDENTIALS, names={HIDDEN: "127.0.0.1"})
+        async with proxied as proxy, NetworkConsortium(tmp_path, consortium, dialling=False) as network:
+            monkeypatch.setenv("https_proxy", url(proxy.port, "north:p%40ss%3Aw%25rd@"))
+            first, address = tmp_path / "first.json", f"{HIDDEN}:{network.port}"
+            network.start_agent("party-1", manifest=first, curator=address, curator_name=HOST)
+            await asyncio.wait_for(network.server.desk.ask("party-1", Close("no-run", "FAILED"), "close"), 15)
+            assert set(proxy.asked) == {address}
+            assert first.exists()
 
     asyncio.run(scenario())
 
@@ -87,8 +111,8 @@ def found(folder: Path, proxy: ConnectProxy, user: str = "") -> tuple[Finding, F
         async with proxy, NetworkConsortium(folder, consortium) as network:
             files = consortium.tls.files(folder, "party", "party-1")
             address, through = f"{HOST}:{network.port}", parse_proxy(url(proxy.port, user))
-            authority = folder / "authority.pem"
-            whole = await asyncio.to_thread(check_connection, address, None, authority, *files, through)
+            manifest = consortium.manifest
+            whole = await asyncio.to_thread(check_connection, address, None, manifest, *files, through)
             return whole, await asyncio.to_thread(check_proxy, address, through)
 
     return asyncio.run(scenario())

@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from privity.common.crypto.certificates import make_authority, self_signed
+from privity.common.consortium.manifest import CURATOR, Manifest
+from privity.common.crypto.certificates import issue, self_signed
 from privity.common.node.tls_check import Finding, Stage, check_connection
-from tests.harness.consortium import make_consortium
+from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.harness.tls import HOST, Pair
 
@@ -19,18 +21,28 @@ pytestmark = pytest.mark.process
 
 
 def found(folder: Path, pair: Pair | None = None, **changes) -> Finding:
-    """What a party finds that dials a curator of its own; ``changes`` of the address, the name or the authority."""
+    """What a party finds that dials a curator of its own; ``changes`` of the address, the name or the manifest."""
 
     async def scenario() -> Finding:
         consortium = make_consortium(2)
         async with NetworkConsortium(folder, consortium) as network:
             certificate, key = consortium.tls.files(folder, "party", "party-1", pair)
-            authority = folder / "trusted.pem"
-            authority.write_bytes(changes.get("authority", consortium.tls.authority.cert_pem))
+            manifest = changes.get("manifest", lambda _consortium: consortium.manifest)(consortium)
             address = changes.get("address", f"{HOST}:{{port}}").format(port=network.port)
-            return await asyncio.to_thread(check_connection, address, changes.get("name"), authority, certificate, key)
+            return await asyncio.to_thread(check_connection, address, changes.get("name"), manifest, certificate, key)
 
     return asyncio.run(scenario())
+
+
+def renewed(consortium: TestConsortium) -> Manifest:
+    """A manifest that lists another certificate of the same authority for the curator."""
+    another, _ = issue(consortium.tls.authority, CURATOR, "curator", (HOST, "127.0.0.1"))
+    certificates = {**consortium.manifest.certificates, f"curator/{CURATOR}": another.decode()}
+    return replace(consortium.manifest, serial=consortium.manifest.serial + 1, certificates=certificates)
+
+
+def test_a_member_without_a_manifest_comes_through_to_whoever_answers(tmp_path: Path) -> None:
+    assert found(tmp_path, manifest=lambda _consortium: None).stage is Stage.THROUGH
 
 
 def test_a_member_comes_through(tmp_path: Path) -> None:
@@ -47,11 +59,11 @@ def test_a_certificate_that_is_not_listed_is_named_with_whom_to_ask(tmp_path: Pa
     assert finding.of_identity
 
 
-def test_a_curator_of_another_authority_is_described(tmp_path: Path) -> None:
-    finding = found(tmp_path, authority=make_authority("somebody else").cert_pem)
+def test_a_curator_that_the_manifest_does_not_list_is_described_whoever_issued_its_certificate(tmp_path: Path) -> None:
+    finding = found(tmp_path, manifest=renewed)
     assert finding.stage is Stage.CURATOR
     assert "the certificate is for localhost, 127.0.0.1, you dialled localhost" in finding.reason
-    assert "issued by test authority" in finding.reason
+    assert "not the one that the manifest here lists" in finding.reason
     assert finding.of_identity
 
 

@@ -12,11 +12,13 @@ import pytest
 from privity.common.formats import require
 from privity.common.privacy.discovery import Discovery
 from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.noise_distribution import LAPLACE
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
 from privity.common.privacy.run_budget import RhoBudget
 from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.privacy.statement import SENTENCES, Split, headline, privacy_statement, rounded_up
-from privity.common.release.statement_consistency import misfits
+from privity.common.release.agreement import disagreements
+from privity.common.release.release_contents import PRIVACY, RUN
 from tests.harness.releases import NOTHING_STATED
 
 ONE = Fraction(1)
@@ -161,13 +163,17 @@ def test_what_the_schema_cost_is_in_every_figure_of_what_a_reader_learns() -> No
 
 
 def test_a_statement_that_leaves_out_what_the_schema_cost_does_not_fit_itself() -> None:
-    run = {"epsilon": "1", "delta": "0", "tolerate": 1, "bytes": {}}
+    charge = {"phase": "p", "paid_by": ["a", "b", "c"], "noise": LAPLACE, "scale": "2", "tables": {"1": 1}}
     statement = statement_of(schema=UNDER_A_DISCOVERED_SCHEMA)
-    assert list(misfits(statement, run)) == []
+    asked = {"run": statement["run"], "epsilon": "1", "delta": "0", "tolerate": 1, "secure_sum": {"method": "masks"}}
+    documents = {RUN: {**asked, "bytes": {}, "charges": [charge]}, PRIVACY: statement}
+    assert list(disagreements(documents)) == []
     for observer in statement["observers"]:
         observer |= {"epsilon": "1", "delta": "0"}
-    assert [field for field, _ in misfits(statement, run)] == [
-        f"observers[{place}]" for place in range(len(statement["observers"]))
+    assert [each.field for each in disagreements(documents)] == [
+        f"observers[{place}].{figure}"
+        for place in range(len(statement["observers"]))
+        for figure in ("delta", "epsilon")
     ]
 
 

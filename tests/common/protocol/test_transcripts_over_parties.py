@@ -346,8 +346,7 @@ def test_repetitions_and_delays_leave_no_entry(tmp_path: Path) -> None:
     assert isinstance(consortium.tell("party-1", Enrol(spec)), Pending)
     assert unfinished(consortium, "party-1") is None
     approvals = consortium.parties["party-1"].engine._approvals
-    approvals.note_shown(approvals.of(RUN))
-    approvals.approve(approvals.of(RUN))
+    approvals.approve(RUN, approvals.of(RUN).spec.digest)
     for _ in range(3):
         assert isinstance(consortium.tell("party-1", Enrol(spec)), Enrolled)
     for _ in range(3):

@@ -21,6 +21,7 @@ from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.release.attestations import FIGURES, Published, attestations_text, charges_of, signed_by_party
 from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RELEASE_FILES, RUN
 from privity.common.release.release_verification import check_release, check_signed_release
+from privity.common.release.signature_verification import check_signatures
 from privity.common.storage.canonical_json import b64
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.signed_releases import SignedRelease, document_of, signed_release
@@ -57,7 +58,9 @@ def of_document(signed: SignedRelease, tmp_path: Path, change: Change) -> list[s
 
 def test_a_release_that_everybody_signed_has_no_fault(signed: SignedRelease) -> None:
     assert faults(signed.folder, signed.root) == []
-    assert check_release(signed.folder)[-1].startswith("Signed by the curator and 3 of 3 parties. Whether that holds:")
+    assert check_release(signed.folder)[-1].startswith(f"{ATTESTATIONS} was not checked.")
+    said = check_signatures(signed.folder, signed.root).in_short()
+    assert said == "Signed by the curator and 3 of 3 parties: their signatures hold."
 
 
 @given(data=st.data())
@@ -120,7 +123,7 @@ def of_another_consortium_too(document: dict[str, Any], signed: SignedRelease) -
     [
         (in_a_statement("release_digest", "0" * 64), ["parties[1]: signature"]),
         (in_a_statement("run", "another"), ["parties[1]: signature"]),
-        (in_a_statement("party", "party-1"), ["parties[1]: signature"]),
+        (in_a_statement("party", "party-1"), ["parties[1]: signature", "parties: missing"]),
         (in_a_statement("manifest_digest", "0" * 64), ["parties[1]: not-in-manifest"]),
         (lambda d, _: d["curator"]["statement"].update(run="another"), ["curator: signature"]),
         (lambda d, _: d["curator"].update(signature=d["parties"][0]["signature"]), ["curator: signature"]),
@@ -147,16 +150,38 @@ def test_each_fault_is_named_with_its_member(
     assert of_document(signed, tmp_path, change) == said
 
 
-def test_who_is_missing_is_said_and_is_no_fault(signed: SignedRelease, tmp_path: Path) -> None:
+def test_who_is_missing_is_a_fault_unless_a_reader_allows_it(signed: SignedRelease, tmp_path: Path) -> None:
     folder = tmp_path / "release"
     shutil.copytree(signed.folder, folder)
     document = json.loads((folder / ATTESTATIONS).read_text(encoding="utf-8"))
     del document["parties"][1]
     (folder / ATTESTATIONS).write_text(attestations_text(document), encoding="utf-8")
-    lines = list(check_signed_release(folder, signed.root))
-    assert any(line.startswith("party-2: MISSING.") for line in lines)
+    assert faults(folder, signed.root) == ["parties: missing"]
+    lines = list(check_signed_release(folder, signed.root, ["party-2"]))
+    assert any(line.startswith("party-2: MISSING, which was allowed:") for line in lines)
     assert "2 of 3 parties agree with the curator; not party-2." in lines
-    assert check_release(folder)[-1].startswith("Signed by the curator and 2 of 3 parties. Missing: party-2;")
+    with pytest.raises(ProblemsFound, match="party-2 has not signed"):
+        list(check_signed_release(folder, signed.root, ["party-1"]))
+    with pytest.raises(PrivityError, match="no party party-9 took part"):
+        list(check_signed_release(folder, signed.root, ["party-2", "party-9"]))
+    said = check_signatures(folder, signed.root, allow_missing=None).in_short()
+    assert said.startswith("Signed by the curator and 2 of 3 parties: their signatures hold. MISSING: party-2.")
+    (folder / ATTESTATIONS).write_text(attestations_text({**document, "parties": []}), encoding="utf-8")
+    assert faults(folder, signed.root) == ["parties: missing"] * 3, "the curator's word alone is none"
+
+
+def test_nobody_is_said_to_have_signed_whose_signature_does_not_hold(signed: SignedRelease, tmp_path: Path) -> None:
+    """Every signature is zeros: a sentence about signers comes from a verification, and there is none."""
+    folder = tmp_path / "release"
+    shutil.copytree(signed.folder, folder)
+    document = json.loads((folder / ATTESTATIONS).read_text(encoding="utf-8"))
+    for each in (document["curator"], *document["parties"]):
+        each["signature"] = b64(bytes(64))
+    (folder / ATTESTATIONS).write_text(attestations_text(document), encoding="utf-8")
+    assert not any("party" in line or "Signed" in line for line in check_release(folder))
+    with pytest.raises(ProblemsFound) as found:
+        check_signatures(folder, signed.root, allow_missing=None).in_short()
+    assert [problem.rule for problem in found.value.problems] == ["signature"] * 4
 
 
 def test_a_file_that_only_looks_the_same_is_not_the_one_that_was_written(signed: SignedRelease, tmp_path: Path) -> None:
@@ -222,4 +247,4 @@ def test_a_statement_of_a_party_that_the_release_does_not_name(tmp_path: Path) -
     signed = signed_by_party(published, four.manifest, "party-4", charges, four.parties["party-4"].identity)
     (folder / ATTESTATIONS).write_text(attestations_text(document_of(four, folder, [signed])), encoding="utf-8")
     (tmp_path / "root").write_text(b64(four.tls.organiser.public().signing))
-    assert faults(folder, tmp_path / "root") == ["parties[0]: not-a-party"]
+    assert faults(folder, tmp_path / "root") == ["parties[0]: not-a-party", *["parties: missing"] * 3]

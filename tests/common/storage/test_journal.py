@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.errors import PrivityError
-from privity.common.storage.journal import Journal
+from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.storage.journal import FORMAT_VERSION, Journal
 
 WRITERS = 4
 KEYS = 10
@@ -25,6 +25,19 @@ def raw_bytes(path: Path) -> bytes:
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "journal.sqlite"
+
+
+def test_a_journal_of_another_version_is_refused_and_left_as_it_is(path):
+    Journal(path).record("a", "d", b"x")
+    with sqlite3.connect(path) as written:
+        assert written.execute("PRAGMA user_version").fetchone() == (FORMAT_VERSION,)
+        written.execute("PRAGMA user_version = 2")
+        before = list(written.iterdump())
+    with pytest.raises(ProblemsFound, match=r"2 is not 1\. Another version of Privity wrote it"):
+        Journal(path)
+    assert list(written.iterdump()) == before
+    assert written.execute("PRAGMA user_version").fetchone() == (2,)
+    written.close()
 
 
 def test_an_unknown_key_has_no_answer():

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from privity.common.errors import PrivityError
-from privity.common.storage.safe_files import appearing, write_private, write_text, write_whole
+from privity.common.storage.safe_files import appearing, read_regular, write_private, write_text, write_whole
 
 Write = Callable[[Path], None]
 
@@ -99,3 +99,20 @@ def test_a_failure_leaves_what_was_there_and_no_scratch(tmp_path: Path) -> None:
     with pytest.raises(PrivityError, match="full"):
         fail()
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+
+
+def test_a_file_is_read_if_it_is_regular_and_no_larger_than_it_may_be(tmp_path: Path) -> None:
+    file, link, pipe = tmp_path / "file", tmp_path / "link", tmp_path / "pipe"
+    file.write_bytes(b"12345")
+    link.symlink_to(file)
+    os.mkfifo(pipe)
+    assert read_regular(file, links=False, most=5) == read_regular(link) == b"12345"
+    none = tmp_path / "none"
+    cases = {link: "it is a link", pipe: "no regular file", tmp_path: "no regular file", none: "no such file"}
+    for path, words in cases.items():
+        with pytest.raises(PrivityError, match=words):
+            read_regular(path, links=False)
+    with pytest.raises(PrivityError, match="no regular file"):
+        read_regular("/dev/zero")
+    with pytest.raises(PrivityError, match="larger than 4 bytes"):
+        read_regular(file, most=4)

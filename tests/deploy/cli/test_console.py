@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import socket
 import stat
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from privity.common.exit_codes import Exit
-from tests.harness.command import ROOT, here, wait_until
+from tests.harness.command import here, start, wait_until
 from tests.harness.console import Visitor
 from tests.harness.founding import found
 
@@ -31,30 +28,31 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_browser_is_given_a_file_of_the_user_alone_and_no_link_that_others_could_see(place: Path) -> None:
+def test_a_browser_is_given_a_file_of_the_user_alone_and_no_link_that_others_could_see(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     browser = place / "browser"
     browser.write_text('#!/bin/sh\nprintf %s "$*" > asked; cp -p "${1#file://}" opened.html\n')
     browser.chmod(0o755)
-    command = [sys.executable, "-m", "privity.deploy.cli.main", *shlex.split(OPERATOR), "--open"]
-    environment = {**os.environ, "BROWSER": f"{browser} %s", "PYTHONPATH": str(ROOT / "src"), "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, cwd=place, env=environment, stdout=subprocess.PIPE, text=True) as console:
-        try:
-            assert console.stdout is not None
-            link = next(found[0] for line in console.stdout if (found := re.search(LINK, line)))
-            wait_until((place / "opened.html").exists, "the browser")
-            time.sleep(0.1)
-            asked = (place / "asked").read_text()
-            assert asked.startswith("file://")
-            assert "link=" not in asked
-            assert link in (place / "opened.html").read_text()
-            (page,) = (place / "operator").glob("console-*.html")
-            assert stat.S_IMODE(page.stat().st_mode) == 0o600
-            visitor = Visitor(link)
-            assert visitor.enter().status == 200
-            assert visitor.post("/close").status == 200
-            assert console.wait(20) == Exit.DONE
-        finally:
-            console.kill()
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    console = start(*shlex.split(OPERATOR), "--open", cwd=place)
+    try:
+        assert console.stdout is not None
+        link = next(found[0] for line in console.stdout if (found := re.search(LINK, line)))
+        wait_until((place / "opened.html").exists, "the browser")
+        time.sleep(0.1)
+        asked = (place / "asked").read_text()
+        assert asked.startswith("file://")
+        assert "link=" not in asked
+        assert link in (place / "opened.html").read_text()
+        (page,) = (place / "operator").glob("console-*.html")
+        assert stat.S_IMODE(page.stat().st_mode) == 0o600
+        visitor = Visitor(link)
+        assert visitor.enter().status == 200
+        assert visitor.post("/close").status == 200
+        assert console.wait(20) == Exit.DONE
+    finally:
+        console.kill()
     assert not list((place / "operator").glob("console-*.html"))
 
 

@@ -6,14 +6,17 @@ import json
 import re
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from privity.common.exit_codes import Exit
-from tests.harness.command import PATIENCE_SECONDS, privity, start
+from privity.common.storage.journal import Journal
+from privity.party.config import JOURNAL_FILE
+from privity.party.policy_file import policy_obeyed, sha256
+from tests.harness.command import privity, start, wait_until
 from tests.harness.tables import write_people
 
 pytestmark = pytest.mark.process
@@ -165,6 +168,16 @@ def test_an_address_for_metrics_is_looked_at(made: Path) -> None:
         file.write_text(before)
 
 
+def read_by_its_node(party: Path) -> str:
+    """The digest of the policy that the running node has read last."""
+    file = party / "state" / JOURNAL_FILE
+    if not file.exists():
+        return ""
+    with closing(Journal(file)) as journal:
+        obeyed = policy_obeyed(journal)
+    return obeyed.sha256 if obeyed else ""
+
+
 def test_it_says_which_policy_the_running_node_obeys(made: Path) -> None:
     file, policy = made / "north" / "party.toml", made / "north" / "policy.toml"
     before = policy.read_text()
@@ -180,9 +193,8 @@ def test_it_says_which_policy_the_running_node_obeys(made: Path) -> None:
             (before, "ok", "the running node has obeyed"),
         ):
             policy.write_text(text)
-            deadline = time.monotonic() + PATIENCE_SECONDS
-            while "has not read" in (found := verdicts(file)[1]["policy at work"])[1] or found[1].startswith(idle):
-                assert time.monotonic() < deadline
+            wait_until(lambda text=text: read_by_its_node(made / "north") == sha256(text.encode()), "it is read")
+            found = verdicts(file)[1]["policy at work"]
             assert (found[0], said in found[1]) == (verdict, True), found
         assert node.poll() is None, "a broken policy ends no node"
     finally:

@@ -34,7 +34,9 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "release"
 
 
-def test_a_release_is_judged_from_its_folder_alone(release: Path) -> None:
+def test_a_release_is_judged_from_its_folder_alone(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # To compile the attacks' search takes longer than a few attacks: tests/deploy/evaluation/test_attacks.py does it.
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
     folder = release.parent
     given = ("--real", folder / "people.csv", "--release", release, "--control", folder / "control.csv")
     options = ("--target", "ward=north", "--target", "score", "--drop", "cost", "--attacks", "20")

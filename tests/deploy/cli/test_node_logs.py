@@ -44,7 +44,7 @@ def operator_of(place: Path, port: int) -> Path:
     file = place / "operator" / "operator.toml"
     file.write_text(
         f'format_version = 1\ncurator = "localhost:{port}"\ncertificate = "tls.pem"\nkey = "tls.key"\n'
-        'authority = "authority.pem"\n'
+        'manifest = "manifest.json"\norganiser_key = "organiser.pub"\n'
     )
     return file
 
@@ -155,10 +155,10 @@ def test_rows_at_fault_are_not_quoted_in_the_logs_of_a_node(consortium: Consorti
 def test_a_file_that_is_not_there_is_named_without_a_traceback(consortium: Consortium, form: str) -> None:
     point_to(consortium, 1)
     place = consortium.party("north")
-    (place / "authority.pem").unlink()
+    (place / "organiser.pub").unlink()
     done = privity("party", "serve", "--config", place / "party.toml", "--log-format", form)
     assert done.returncode == Exit.INPUT
-    assert "authority.pem" in done.stderr
+    assert "organiser.pub" in done.stderr
     assert "Traceback" not in done.stderr
 
 

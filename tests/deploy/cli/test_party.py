@@ -58,24 +58,54 @@ def run(place: Path, command: str, **options) -> subprocess.CompletedProcess[str
     return subprocess.run(program(f"privity {command}"), **{**defaults, **options})
 
 
-def test_only_what_was_read_to_its_end_counts_as_shown(place: Path) -> None:
+def test_an_owner_reads_and_then_approves_exactly_that(place: Path) -> None:
+    approvals = Approvals(Journal(load_config(place / "north" / "party.toml").state / JOURNAL_FILE))
     reader, writer = os.pipe()
     os.close(reader)
-    done = run(place, f"party show autumn {CONFIG}", stdout=writer)
+    done = run(place, f"party approve autumn {CONFIG}", stdout=writer, input="y\n")
     os.close(writer)
     assert done.returncode == Exit.INPUT
-    assert "it does not count as shown" in done.stderr
+    assert "it was not read to the end; nothing was approved" in done.stderr
     assert "BrokenPipe" not in done.stderr
-    refused = run(place, f"party approve autumn {CONFIG}")
-    assert refused.returncode == Exit.ORDER
-    assert f"This comes first: privity party show autumn {CONFIG}." in refused.stderr
+    for said in ("", "n\n", "\n"):
+        refused = run(place, f"party approve autumn {CONFIG}", input=said)
+        assert refused.returncode == Exit.INPUT
+        assert "nobody approved autumn when asked" in refused.stderr
+        assert f"privity party approve autumn {CONFIG} --digest DIGEST" in refused.stderr
+        assert not approvals.of("autumn").approved
     shown = run(place, f"party show autumn {CONFIG}").stdout
     assert 'with the settings {"largest_degree": 2}' in shown
     assert "epsilon 0.333333" in shown
     assert "by the operator registry\\u001b[2J!!!" in shown
     assert "!..., as the curator says; the organiser's manifest lists no operator of this name" in shown
-    assert f"privity party approve autumn {CONFIG}, or: privity party reject autumn {CONFIG}" in shown
-    assert run(place, f"party approve autumn {CONFIG}").returncode == Exit.DONE
+    assert f"or: privity party reject autumn {CONFIG}" in shown
+    (then,) = re.findall(rf"Then: privity (party approve autumn {CONFIG} --digest \w{{64}})\n", shown)
+    assert "is not what you read any more" in run(place, then[:-1] + ("0" if then[-1] != "0" else "1")).stderr
+    assert not approvals.of("autumn").approved
+    assert run(place, then).returncode == Exit.DONE
+    assert approvals.of("autumn").approved
+
+
+def test_an_owner_who_is_asked_says_yes_to_what_was_shown_just_now(place: Path) -> None:
+    approvals = Approvals(Journal(load_config(place / "north" / "party.toml").state / JOURNAL_FILE))
+    cheap, dear = (replace(SPEC, run="summer", epsilon=Fraction(1, n)) for n in (100, 2))
+    approvals.file(cheap)
+    program_ = program(f"privity party approve summer {CONFIG}")
+    with subprocess.Popen(program_, cwd=place, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asking:
+        assert asking.stdin is not None
+        assert asking.stdout is not None
+        read = next(line for line in asking.stdout if "Epsilon" in line)
+        assert "Epsilon 0.01, delta 0 for each row" in read
+        approvals.forget("summer", "STOPPED", "")
+        approvals.file(dear)
+        asking.stdin.write("y\n")
+        asking.stdin.close()
+        assert asking.wait(60) == Exit.INPUT
+    assert not approvals.of("summer").approved
+    done = run(place, f"party approve summer {CONFIG}", input="y\n")
+    assert done.returncode == Exit.DONE
+    assert "Epsilon 0.5," in done.stdout
+    assert approvals.of("summer").approved
 
 
 def test_a_run_that_has_ended_is_said_to_have(place: Path) -> None:

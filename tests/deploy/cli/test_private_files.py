@@ -19,7 +19,7 @@ from tests.harness.tables import write_people
 
 pytestmark = pytest.mark.process
 
-PUBLIC = {"schema.json", "organiser.pub", "authority.pem", "tls.pem", "tls.request.pem", "manifest.json"}
+PUBLIC = {"schema.json", "organiser.pub", "tls.pem", "tls.request.pem", "manifest.json"}
 """What everybody in a consortium has; nobody but the owner may write it."""
 
 
@@ -130,9 +130,9 @@ FOLDERS = {
     "operator": ["", "next"],
 }
 FILES = {
-    "north": ["party.toml", "policy.toml", "organiser.pub", "authority.pem", "manifest.json", "schema.json", "tls.pem"],
+    "north": ["party.toml", "policy.toml", "organiser.pub", "manifest.json", "schema.json", "tls.pem"],
     "curator": ["curator.toml", "organiser.pub", "manifest.json", "schema.json"],
-    "operator": ["operator.toml", "authority.pem", "tls.pem"],
+    "operator": ["operator.toml", "organiser.pub", "tls.pem"],
 }
 
 
@@ -166,7 +166,7 @@ def test_doctor_names_what_others_may_write_or_own_and_its_commands_mend_it(
             assert checked(settings, "write access")["verdict"] == "ok"
         if os.geteuid() == 0:
             assert checked(settings, "owners")["verdict"] == "ok"
-            owned = {settings, member / ("authority.pem" if role == "operator" else "organiser.pub"), member}
+            owned = {settings, member / "organiser.pub", member}
             for place in owned:
                 os.chown(place, 12345, -1)
             found = checked(settings, "owners")

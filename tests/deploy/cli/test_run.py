@@ -30,13 +30,13 @@ def operator_of(network: NetworkConsortium, address: str = "") -> Path:
     folder = network.folder / "operator"
     folder.mkdir()
     network.consortium.tls.files(folder, "operator", OPERATOR)
-    (folder / "authority.pem").write_bytes(network.consortium.tls.authority.cert_pem)
     (folder / "organiser.pub").write_bytes((network.folder / "organiser.pub").read_bytes())
+    (folder / "manifest.json").write_bytes((network.folder / "manifest.json").read_bytes())
     (folder / "schema.json").write_text(json.dumps(network.consortium.schema.table_schema()))
     address = address or f"{HOST}:{network.port}"
     (folder / "operator.toml").write_text(
         f'format_version = 1\ncurator = "{address}"\ncertificate = "operator-{OPERATOR}.pem"\n'
-        f'key = "operator-{OPERATOR}.key"\nauthority = "authority.pem"\n'
+        f'key = "operator-{OPERATOR}.key"\nmanifest = "manifest.json"\norganiser_key = "organiser.pub"\n'
     )
     return folder / "operator.toml"
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
-import sys
-from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -19,14 +15,9 @@ from privity.common.data.schema import parse_schema
 from privity.common.exit_codes import Exit
 from privity.common.release.release_contents import RELEASE_FILES
 from privity.common.release.release_folder import write_release
-from tests.harness.command import ROOT, here, wait_until
+from tests.harness.command import here, privity, wait_until
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
-
-SCORES = {
-    "format_version": 1, "epsilon": "1/2", "rows": 300, "law": "discrete Laplace", "scale": "42",
-    "noise_variables": "1", "interval_level": "19/20", "half_width": 0.01,
-}  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -34,11 +25,9 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("made")
     schema = parse_schema({"name": "people", "fields": FIELDS}, "people")
     parties = {"north": 100, "south": 120, "west": 80}
-    release, synthetic = release_of(folder, "mst", people(300), schema, "4", parties=parties)
     score = {"measure": "total variation distance", "ways": 1, "tables": 5, "sum": 3, "value": 0.031}
-    digest = release.model.schema.digest
-    scored = replace(release, scores={**SCORES, "schema_digest": digest, "scores": [score]})
-    write_release(folder / "release", scored, synthetic)
+    release, synthetic = release_of(folder, "mst", people(300), schema, "3.5", parties=parties, scores=[score])
+    write_release(folder / "release", release, synthetic)
     return folder
 
 
@@ -96,23 +85,22 @@ def test_what_is_missing_or_of_a_later_version_is_named(made: Path, tmp_path: Pa
 
 
 @pytest.mark.process
-def test_the_report_is_opened_in_a_browser_from_a_place_of_its_own(made: Path, tmp_path: Path) -> None:
+def test_the_report_is_opened_in_a_browser_from_a_place_of_its_own(
+    made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     browser = tmp_path / "browser"
     browser.write_text('#!/bin/sh\ncp "${1#file://}" opened\nmv opened opened.html\n')
     browser.chmod(0o755)
-    command = [sys.executable, "-m", "privity.deploy.cli.main", "report", str(made / "release"), "--open"]
     # A page that lies here is neither opened nor written over.
     (tmp_path / "report.html").write_text("mine")
-    environment = {
-        **os.environ, "BROWSER": f"{browser} %s", "PYTHONPATH": str(ROOT / "src"), "TMPDIR": str(tmp_path),
-    }  # fmt: skip
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    monkeypatch.setenv("BROWSER", f"{browser} %s")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    done = privity("report", made / "release", "--open", cwd=tmp_path)
     assert done.returncode == Exit.DONE, done.stderr
     wait_until((tmp_path / "opened.html").exists, "the browser")
     assert (tmp_path / "opened.html").read_bytes() == (made / "release" / "report.html").read_bytes()
     assert (tmp_path / "report.html").read_text() == "mine"
-    nobody = subprocess.run(
-        command, cwd=tmp_path, env=environment | {"BROWSER": "/nowhere/browser %s", "PATH": "/nowhere"},
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    monkeypatch.setenv("BROWSER", "/nowhere/browser %s")
+    monkeypatch.setenv("PATH", "/nowhere")
+    nobody = privity("report", made / "release", "--open", cwd=tmp_path)
     assert "No browser was found here: open the file in one." in nobody.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +12,7 @@ import flask
 import pytest
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.deploy.console import local_site
+from privity.deploy.console import local_server, local_site
 from privity.deploy.console.audit_log import FILE, AuditLog
 from privity.deploy.console.local_site import IDLE_SECONDS, LIFE_SECONDS, LINK_SECONDS, LocalSite, changed
 from tests.harness.command import wait_until
@@ -78,6 +79,7 @@ def is_gone(visitor: Visitor) -> None:
 def test_the_link_opens_one_session_and_no_second_one(shop: Shop, link: str) -> None:
     visitor, late = Visitor(link), Visitor(link)
     assert visitor.get("/").status == 403
+    assert visitor.ask("HEAD", link.partition(visitor.address)[2]).status == 405
     entered = visitor.enter()
     cookie = entered.headers["set-cookie"]
     assert entered.status == 200
@@ -246,3 +248,51 @@ def test_the_log_is_its_owners_alone_and_outlives_a_line_that_was_cut_off(shop: 
     AuditLog(tmp_path / "state").add("second")
     assert [line["what"] for line in shop.site.log.lines()] == ["first", "second"]
     assert shop.site.log.lines()[0]["run"] == "<x>\n\x1b[2J"
+
+
+def begun(link: str, head: str) -> bytes:
+    """What a console answers to the head of a request of which no body follows."""
+    host, port = Visitor(link).address.split(":")
+    with socket.create_connection((host, int(port)), timeout=10) as stranger:
+        stranger.sendall(head.encode())
+        return stranger.recv(1 << 12)
+
+
+def test_a_body_is_refused_before_it_is_taken(link: str) -> None:
+    visitor = Visitor(link)
+    large, here = 1 << 30, f"Host: {visitor.address}"
+    for path, host, body in (
+        ("/", here, "Content-Length: 10"),
+        (f"{visitor.place}/buy", "Host: evil.example", "Content-Length: 10"),
+        (f"{visitor.place}/buy", here, f"Content-Length: {large}"),
+        (f"{visitor.place}/buy", here, "Transfer-Encoding: chunked"),
+    ):
+        answer = begun(link, f"POST {path} HTTP/1.1\r\n{host}\r\n{body}\r\n\r\n")
+        assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 413", b"HTTP/1.0 400", b"HTTP/1.0 413")), answer
+
+
+def test_silent_connections_lock_nobody_out(link: str) -> None:
+    visitor = Visitor(link)
+    host, port = visitor.address.split(":")
+    silent = [socket.create_connection((host, int(port)), timeout=5) for _ in range(local_server.MOST_CONNECTIONS * 3)]
+    try:
+        assert visitor.enter().status == 200
+        assert visitor.get("/").status == 200
+    finally:
+        for one in silent:
+            one.close()
+
+
+def test_another_account_is_turned_away(link: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    visitor = Visitor(link)
+    with monkeypatch.context() as patched:
+        patched.setattr(local_server, "account_of", lambda *_: os.getuid() + 1)
+        with pytest.raises(OSError):
+            visitor.enter()
+    assert visitor.enter().status == 200
+
+
+def test_the_account_of_a_connection_is_found() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        assert local_server.account_of(client.getsockname(), server.getsockname()) == os.getuid()
+        assert local_server.account_of(("127.0.0.1", 1), server.getsockname()) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,10 +15,12 @@ from privity.common.protocol.run_spec import RunSpec
 from privity.common.storage.journal import Journal
 from privity.deploy.console.party_console import party_site
 from privity.deploy.console.run_list import A_PAGE
+from privity.party import run_notice
 from privity.party.approvals import Approvals
 from privity.party.config import JOURNAL_FILE
 from privity.party.sources import pass_progress
 from privity.party.sources.pass_progress import a_pass, kept_in
+from tests.harness.command import wait_until
 from tests.harness.console import Visitor, visited
 from tests.harness.long import long_but
 
@@ -35,6 +38,37 @@ def owner(north: Path) -> Iterator[Visitor]:
 @pytest.fixture
 def approvals(north: Path) -> Approvals:
     return Approvals(Journal(north.parent / "state" / JOURNAL_FILE))
+
+
+def explained(owner: Visitor, run: str) -> str:
+    """The page of a run once all of it is there."""
+    wait_until(lambda: "is being worked out" not in owner.get(f"/runs/{run}").text, "the explanation")
+    return owner.get(f"/runs/{run}").text
+
+
+def test_no_page_rehearses_and_price_and_buttons_are_there_at_once(
+    owner: Visitor, asked: Callable[..., RunSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    threads, go_on = list[str](), threading.Event()
+
+    def slow(*_: object) -> list[run_notice.Leaving]:
+        threads.append(threading.current_thread().name)
+        assert go_on.wait(60)
+        return []
+
+    monkeypatch.setattr(run_notice, "leaving", slow)
+    asked("spring")
+    for _ in range(6):
+        page = owner.get("/runs/spring").text
+        assert "What it asks for in detail is being worked out" in page
+        assert "This run would take 0.2 of the 1 that are left of 1." in page
+        assert "Approve spring" in page
+    for path in ("/", "/runs", "/budget", "/ledger", "/policy", "/releases", "/log"):
+        assert owner.get(path).status == 200
+    go_on.set()
+    assert "It is about 5 attributes" in explained(owner, "spring")
+    assert owner.get("/runs/spring").status == 200
+    assert len(threads) == 1, "once for each digest"
 
 
 def test_a_console_of_a_node_that_was_never_started_says_what_comes_first(founded: Path) -> None:
@@ -61,10 +95,10 @@ def test_what_waits_is_on_the_first_page_with_what_it_costs(
 
 def test_a_run_is_read_and_approved(owner: Visitor, asked: Callable[..., RunSpec], approvals: Approvals) -> None:
     spec = asked("spring")
-    # Nobody approves what was not shown.
+    # Nobody approves without the digest of what a page showed.
     sure = {"spec": spec.digest, "sure": "yes"}
-    assert owner.post("/runs/spring/approve", sure).status == 400
-    page = owner.get("/runs/spring").text
+    assert owner.post("/runs/spring/approve", {"sure": "yes"}).status == 400
+    page = explained(owner, "spring")
     for words in (
         "This run would take 0.2 of the 1 that are left of 1.",
         "Exactly: what leaves this party",
@@ -82,7 +116,7 @@ def test_a_run_is_read_and_approved(owner: Visitor, asked: Callable[..., RunSpec
         assert words in page
     assert not approvals.of("spring").approved
     # Another spec than the one on the page, as from a page that was left open.
-    assert "changed since it was shown" in owner.post("/runs/spring/approve", {"spec": "0" * 64}).text
+    assert "is not what you read any more" in owner.post("/runs/spring/approve", {"spec": "0" * 64}).text
     asked_once_more = owner.post("/runs/spring/approve", {"spec": spec.digest}).text
     assert "Approve spring? Nothing has left yet. Up to 0.2 of epsilon will be spent." in asked_once_more
     assert not approvals.of("spring").approved
@@ -141,7 +175,7 @@ def test_the_history_has_every_run_and_is_searched(
     assert "0 runs." in owner.get("/runs?search=nine").text
     assert "1 run." in owner.get("/runs?search=9+parties").text
     assert "1 run." in owner.get("/runs?state=refused+by+your+policy").text
-    assert "Why it was refused" in owner.get("/runs/dear").text
+    assert "Why it was refused" in explained(owner, "dear")
     assert owner.get("/runs?first=-7").status == owner.get("/runs?first=x").status == 200
 
 

@@ -107,8 +107,8 @@ def test_a_week_of_ten_runs(week: Week) -> None:
 
     def approves(run: str) -> None:
         week.until(lambda: "awaits north" in week.owner_sees("north", run), f"{run} at the north")
-        week.does(f"privity party show {run} {north}")
-        week.does(f"privity party approve {run} {north}")
+        shown = json.loads(week.does(f"privity party show {run} {north} --json"))
+        week.does(f"privity party approve {run} {north} --digest {shown['digest']}")
 
     # Monday: one run, approved at once.
     week.submits("monday")

@@ -95,7 +95,7 @@ def test_the_curators_certificate_is_for_the_names_under_which_it_is_dialled(org
     names = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert names.get_values_for_type(x509.DNSName) == ["localhost", "curator.example.org"]
     assert [str(a) for a in names.get_values_for_type(x509.IPAddress)] == ["10.0.0.5"]
-    authority = x509.load_pem_x509_certificate((organiser.folder.parent / "north" / "authority.pem").read_bytes())
+    authority = x509.load_pem_x509_certificate((organiser.folder / "private" / "authority.pem").read_bytes())
     certificate.verify_directly_issued_by(authority)
 
 

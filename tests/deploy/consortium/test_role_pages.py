@@ -5,6 +5,7 @@ The test is the messenger: it carries what the pages say is sent, and waits wher
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import shlex
@@ -12,6 +13,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from unittest import mock
 
 import pandas as pd
 import pytest
@@ -60,7 +62,8 @@ class Person:
                 with self.log.open("wb") as log:
                     self.nodes.append(start(*shlex.split(mine)[1:], cwd=self.place, output=log))
                 continue
-            done = here(self.place, mine, COLUMNS="200")
+            with mock.patch("sys.stdin", io.StringIO("y\n")):  # what a person answers who is asked
+                done = here(self.place, mine, COLUMNS="200")
             assert done.returncode == 0, f"{self.name}: {mine}\n{done.stdout}{done.stderr}"
             printed += done.stdout
         return printed

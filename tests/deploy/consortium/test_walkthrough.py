@@ -21,8 +21,9 @@ MOST_COMMANDS = 15
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """The parties' rows and the schema, as the page makes them."""
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The parties' rows and the schema, as the page makes them, on a machine whose ledgers nobody has used."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "account"))
     if listening(7443):
         pytest.skip("port 7443, which the page names, is taken on this machine")
     make_files(tmp_path)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.exit_codes import Exit
 from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RELEASE_FILES
@@ -46,8 +47,9 @@ async def submitted(folder: Path, line: Callable[[int], Line]) -> AsyncIterator[
 
 def client_over(network: NetworkConsortium, relay: Relay) -> OperatorClient:
     folder = operator_of(network, f"127.0.0.1:{relay.port}").parent
-    files = (folder / "authority.pem", folder / "operator-boss.pem", folder / "operator-boss.key")
-    return OperatorClient(f"127.0.0.1:{relay.port}", *files, silence=SILENCE_SECONDS)
+    manifests = ManifestFile(network.folder / "manifest.json", folder / "organiser.pub")
+    files = (folder / "operator-boss.pem", folder / "operator-boss.key")
+    return OperatorClient(f"127.0.0.1:{relay.port}", manifests, *files, silence=SILENCE_SECONDS)
 
 
 BROKEN: dict[str, Callable[[], Line]] = {
@@ -163,7 +165,8 @@ def test_a_fetch_that_is_cut_again_and_again_leaves_nothing_and_one_cut_does_not
 
 def party_client(network: NetworkConsortium, name: str) -> PartyClient:
     files = network.consortium.tls.files(network.folder, "party", name)
-    return PartyClient(f"{HOST}:{network.port}", network.folder / "authority.pem", *files)
+    manifests = ManifestFile(network.folder / "manifest.json", network.folder / "organiser.pub")
+    return PartyClient(f"{HOST}:{network.port}", manifests, *files)
 
 
 def test_a_party_fetches_the_release_of_a_run_that_it_took_part_in_and_no_other(tmp_path: Path) -> None:

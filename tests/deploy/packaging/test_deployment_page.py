@@ -23,7 +23,7 @@ from privity.deploy.cli import main
 from privity.deploy.packaging import containers
 from privity.party.config import load_config, read_policy
 from tests.deploy.packaging.test_compose import VARIABLE
-from tests.deploy.packaging.test_image import ENTRY_POINTS, state_home
+from tests.deploy.packaging.test_image import ENTRY_POINTS, state_home, texts
 from tests.harness.command import ROOT, here
 from tests.harness.founding import entry_points, found
 from tests.harness.walkthrough import PARTIES
@@ -108,10 +108,22 @@ def test_every_command_of_the_containers_module_is_one() -> None:
 
 
 def test_the_containers_of_the_page_get_what_compose_gives(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    build, run, logs, doctor = section("The image")
+    build, compare, run, logs, doctor = section("The image")
     assert (ROOT / shlex.split(build)[3]).exists()
+    (base,) = (text for text in texts("ARG") if text.startswith("BASE="))
+    assert shlex.split(compare)[:4] == ["docker", "buildx", "imagetools", "inspect"]
+    assert f"BASE={shlex.split(compare)[4]}" == base
     reader = argparse.ArgumentParser()
-    for option in ("--restart", "--cap-drop", "--security-opt", "--user", "--tmpfs", "--name", "--entrypoint"):
+    for option in (
+        "--restart",
+        "--cap-drop",
+        "--security-opt",
+        "--user",
+        "--tmpfs",
+        "--name",
+        "--entrypoint",
+        "--pull",
+    ):
         reader.add_argument(option)
     reader.add_argument("--volume", action="append")
     for flag in ("--read-only", "--init", "--detach", "--rm"):
@@ -133,6 +145,7 @@ def test_the_containers_of_the_page_get_what_compose_gives(tmp_path: Path, monke
     asked = reader.parse_args(shlex.split(doctor)[2:])
     assert (asked.entrypoint, asked.rest) == ("privity", ["privity", "doctor"])
     assert asked.volume == given.volume
+    assert given.pull == asked.pull == "never", "the image that was built here, and none of its name from elsewhere"
     assert shlex.split(logs)[-1] == given.name
     text = PAGE.read_text(encoding="utf-8")
     assert all(f"| `{name}` |" in text for name in ENTRY_POINTS)
@@ -146,13 +159,14 @@ def test_the_chart_takes_the_values_of_the_page_and_the_party_finds_its_rows(fou
     rows = tomllib.loads((tmp_path / "north" / "party.toml").read_text(encoding="utf-8"))["data"]
     assert rows == "/rows/north.csv"
     for command in beginning("Kubernetes", "helm install"):
-        _, _, name, place, _, values = shlex.split(command)
+        _, _, name, place, _, values = shlex.split(command.replace("$DIGEST", f"sha256:{'0' * 64}"))
         with helm.Chart.load(place.replace("$SOURCES", str(ROOT))) as chart:
             given = helm.parse_set_string(values)
             chart.validate_schema(chart.merge_values(given))
             manifests = chart.render(given, name=name)
         text = "".join(manifests.values())
         assert f"secretName: {name}" in text
+        assert f"image: {given['image']['repository']}@sha256:" in text
         if given["role"] == "party":
             assert f"mountPath: {Path(rows).parent}" in text
             assert given["population"]["name"] == population_of(tmp_path / "north")

@@ -30,7 +30,7 @@ print(build_meta.build_sdist(out), build_meta.build_wheel(out))
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[str]]:
     """Names of the files in the source distribution and in the wheel."""
     place = tmp_path_factory.mktemp("project")
-    for name in (*FOLDERS, "protos", "src"):
+    for name in (*FOLDERS, "locks", "protos", "src"):
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(ROOT / name, place / name, symlinks=True, ignore=ignored)
     for path in ROOT.iterdir():
@@ -70,5 +70,6 @@ def test_the_source_distribution_holds_the_package_and_what_it_is_built_from(bui
     assert {name.removeprefix("src/") for name in sdist - beside} == package()
     assert {name for name in beside if not name.startswith("src/privity.egg-info/")} == {
         "CHANGELOG.md", "CITATION.cff", "LICENSE", "MANIFEST.in", "NOTICE", "PKG-INFO", "README.md", "SECURITY.md",
+        "locks/all.txt", "locks/audit.txt", "locks/build.txt", "locks/node.txt", "locks/release.txt",
         "protos/common/wire/v1/privity.proto", "pyproject.toml", "setup.cfg",
     }  # fmt: skip

@@ -29,8 +29,15 @@ pytestmark = pytest.mark.external
 CHART = ROOT / "deploy" / "packaging" / "helm" / "privity"
 NORTH = "patients of the north"
 PEOPLE = {"name": NORTH, "totalEpsilon": 1}
-PARTY = {"role": "party", "member": "north", "rows": {"claim": "north-rows"}, "population": PEOPLE}
-CURATOR = {"role": "curator", "member": "curator", "service": {"type": "LoadBalancer"}}
+DIGEST = f"sha256:{'0123456789abcdef' * 4}"
+IMAGE = {"repository": "registry.example/privity", "digest": DIGEST}
+DIALS = {"curator": {"to": [{"ipBlock": {"cidr": "203.0.113.7/32"}}]}}
+PARTY = {
+    "role": "party", "member": "north", "image": IMAGE, "rows": {"claim": "north-rows"}, "population": PEOPLE,
+    "egress": DIALS,
+}  # fmt: skip
+CURATOR = {"role": "curator", "member": "curator", "image": IMAGE, "service": {"type": "LoadBalancer"}}
+DATABASE = {"to": [{"ipBlock": {"cidr": "10.0.0.9/32"}}], "ports": [{"port": 5432}]}
 KUBERNETES = "1.34"
 
 NOBODY = 65534
@@ -70,6 +77,15 @@ def test_values_that_make_no_node_are_refused(helm: Any, chart: Any) -> None:
         "'/role'": {"role": "operator", "member": "x"},
         "'keys'": {"role": "curator", "member": "x", "keys": "secret"},
         "'/storage/size'": {"role": "curator", "member": "x", "storage": {"size": "much"}},
+        "'/image/digest'": {**CURATOR, "image": {"repository": "privity"}},
+        "'/image/repository'": {**CURATOR, "image": {**IMAGE, "repository": f"privity@{DIGEST}"}},
+        "'tag'": {**CURATOR, "image": {**IMAGE, "tag": "latest"}},
+        "'/egress/curator/to'": {**PARTY, "egress": {}},
+        "'/egress/also/0/to'": {**CURATOR, "egress": {"also": [{**DATABASE, "to": []}]}},
+        "'/egress/also/0/ports'": {**CURATOR, "egress": {"also": [{**DATABASE, "ports": []}]}},
+        "'/egress/curator/to/0'": {**PARTY, "egress": {"curator": {"to": [{}]}}},
+        "'/resources/limits/memory'": {**CURATOR, "resources": {"limits": {"memory": "all"}}},
+        "'/resources/limits/cpu'": {**CURATOR, "resources": {"limits": {"cpu": 0}}},
     }
     for place, values in faults.items():
         with pytest.raises(helm.HelmValuesError) as error:
@@ -83,7 +99,10 @@ def test_values_that_make_no_node_are_refused(helm: Any, chart: Any) -> None:
             chart.validate_schema(chart.merge_values({**PARTY, "population": {**PEOPLE, "name": name}}))
 
 
-@pytest.mark.parametrize("values", [PARTY, CURATOR], ids=["party", "curator"])
+WITH_DATABASE = {**PARTY, "egress": {**DIALS, "also": [DATABASE]}}
+
+
+@pytest.mark.parametrize("values", [PARTY, WITH_DATABASE, CURATOR], ids=["party", "with a database", "curator"])
 def test_the_cluster_would_take_what_it_renders_to(chart: Any, values: dict[str, Any]) -> None:
     api = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
     manifests = rendered(chart, values)
@@ -109,6 +128,35 @@ def test_nobody_reaches_a_party_and_the_curator_has_one_port(chart: Any) -> None
     assert curator["Service"]["spec"]["selector"].items() <= labels.items()
 
 
+def reached(chart: Any, values: dict[str, Any]) -> list[tuple[Any, set[tuple[int, str]]]]:
+    """(peers, ports) of each rule for what leaves the pod."""
+    policy = rendered(chart, values)["NetworkPolicy"]["spec"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"], "what no rule names is cut off"
+    assert all(rule["to"] and rule["ports"] for rule in policy["egress"]), "no peers would be all peers"
+    return [
+        (rule["to"], {(port["port"], port.get("protocol", "TCP")) for port in rule["ports"]})
+        for rule in policy["egress"]
+    ]
+
+
+def test_a_party_reaches_dns_and_the_curator_and_the_curator_nobody(chart: Any) -> None:
+    dns, curator = reached(chart, PARTY)
+    ((peer,), ports) = dns
+    assert peer["namespaceSelector"]["matchLabels"] == {"kubernetes.io/metadata.name": "kube-system"}
+    assert peer["podSelector"]["matchLabels"] == {"k8s-app": "kube-dns"}, "DNS of the cluster, not of the world"
+    assert ports == {(53, "UDP"), (53, "TCP")}
+    assert curator == (DIALS["curator"]["to"], {(7443, "TCP")})
+    assert reached(chart, CURATOR) == []
+
+
+def test_a_proxy_or_a_database_or_another_dns_is_reached_if_the_values_say_so(chart: Any) -> None:
+    database = (DATABASE["to"], {(5432, "TCP")})
+    assert reached(chart, WITH_DATABASE) == [*reached(chart, PARTY), database]
+    assert reached(chart, {**CURATOR, "egress": {"also": [DATABASE]}}) == [reached(chart, PARTY)[0], database]
+    proxy = {"curator": {"to": [{"podSelector": {"matchLabels": {"app": "proxy"}}}], "port": 3128}, "dns": []}
+    assert reached(chart, {**PARTY, "egress": proxy}) == [(proxy["curator"]["to"], {(3128, "TCP")})]
+
+
 @pytest.mark.parametrize("values", [PARTY, CURATOR], ids=["party", "curator"])
 def test_every_container_is_hardened(chart: Any, values: dict[str, Any]) -> None:
     manifests = rendered(chart, values)
@@ -121,6 +169,8 @@ def test_every_container_is_hardened(chart: Any, values: dict[str, Any]) -> None
         assert context["readOnlyRootFilesystem"] is True
         assert context["allowPrivilegeEscalation"] is False
         assert context["capabilities"] == {"drop": ["ALL"]}
+        assert set(container["resources"]["limits"]) == {"cpu", "memory"}
+        assert container["image"] == f"registry.example/privity@{DIGEST}"
     (claim,) = manifests["StatefulSet"]["spec"]["volumeClaimTemplates"]
     assert {"name": claim["metadata"]["name"], "mountPath": "/node"} in spec["containers"][0]["volumeMounts"]
     command = spec["containers"][0]["command"] + spec["containers"][0]["args"]

@@ -138,7 +138,7 @@ def test_its_steps_make_both_entry_points_from_what_is_copied_alone(tmp_path: Pa
         elif step.name == "COPY":
             *sources, target = step.text.split()
             for source in sources:
-                into = place / target / source if target.endswith("/") else place / target
+                into = place / target / Path(source).name if target.endswith("/") else place / target
                 if (ROOT / source).is_dir():
                     shutil.copytree(ROOT / source, into, ignore=shutil.ignore_patterns("__pycache__"))
                 else:

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from privity.common.consortium.manifest import read_manifest
 from privity.common.crypto.certificates import self_signed
 from privity.common.node.tls_check import check_connection
 from privity.common.release.release_folder import verify_release
@@ -155,8 +156,9 @@ def test_the_curator_itself_looks_at_who_calls(site: Site, proxy, tmp_path: Path
     (tmp_path / "tls.pem").write_bytes(certificate)
     write_private(tmp_path / "tls.key", key)
     with through(proxy(site), site):
-        member = check_connection(address, None, party / "authority.pem", party / "tls.pem", party / "tls.key")
-        stranger = check_connection(address, None, party / "authority.pem", tmp_path / "tls.pem", tmp_path / "tls.key")
+        manifest = read_manifest(party / "manifest.json", party / "organiser.pub")
+        member = check_connection(address, None, manifest, party / "tls.pem", party / "tls.key")
+        stranger = check_connection(address, None, manifest, tmp_path / "tls.pem", tmp_path / "tls.key")
     assert not member.of_identity
     assert member.stage.name == "THROUGH"
     assert stranger.of_identity

@@ -11,6 +11,7 @@ import pytest
 
 from privity import Release, connect
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
+from privity.common.storage.canonical_json import b64
 from tests.deploy.cli.test_run import operator_of
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
@@ -155,8 +156,10 @@ def test_a_connection_is_a_place_and_pickles(tmp_path: Path) -> None:
         connect(tmp_path / "operator.toml")
     with pytest.raises(PrivityError, match="config: a int is no path"):
         connect(3)
+    (tmp_path / "organiser.pub").write_text(b64(bytes(32)))
     (tmp_path / "operator.toml").write_text(
-        'format_version = 1\ncurator = "localhost:1"\ncertificate = "a"\nkey = "b"\nauthority = "c"\n'
+        'format_version = 1\ncurator = "localhost:1"\ncertificate = "a"\nkey = "b"\n'
+        'manifest = "c"\norganiser_key = "organiser.pub"\n'
     )
     consortium = pickle.loads(pickle.dumps(connect(tmp_path)))
     assert repr(consortium) == "Consortium(curator='localhost:1')"

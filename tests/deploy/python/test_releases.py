@@ -17,6 +17,7 @@ from fractions import Fraction
 from html.parser import HTMLParser
 from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import IO
 from urllib.request import Request
 
 import numpy as np
@@ -225,6 +226,37 @@ def test_more_than_a_release_can_have_is_refused(tmp_path: Path, folder: Path, m
     monkeypatch.setitem(LARGEST_FILES, "model.json", 10)
     with pytest.raises(PrivityError, match="larger than that of any release"):
         Release(file)
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "said"),
+    [
+        ("synthetic.csv", 1 << 24, r"synthetic\.csv is larger than its run\.json allows"),
+        ("scores.json", 1 << 20, r"it has scores\.json, which its run\.json does not name"),
+        ("run.json", 0, r"it has no run\.json"),
+    ],
+)
+def test_nothing_is_unpacked_that_does_not_follow_from_run_json(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, size: int, said: str
+) -> None:
+    """A small file may unpack to a large one: it is refused before a byte of it is written."""
+    shutil.copytree(folder, tmp_path / "release")
+    (tmp_path / "release" / name).unlink(missing_ok=True)
+    if size:
+        (tmp_path / "release" / name).write_bytes(bytes(size))
+    file = packed(tmp_path / "release.zip", tmp_path / "release")
+    written: list[str] = []
+    write = release_sources._write
+
+    def noted(content: IO[bytes], place: Path, most: int, source: str) -> None:
+        written.append(place.name)
+        write(content, place, most, source)
+
+    monkeypatch.setattr(release_sources, "_write", noted)
+    with pytest.raises(PrivityError, match=said) as refused:
+        Release(file)
+    assert refused.value.kind is Catalogue.TAMPERED
+    assert name not in written
 
 
 def test_a_zip_file_that_is_damaged_is_named(tmp_path: Path, folder: Path) -> None:

@@ -16,6 +16,7 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from tests.deploy.cli.test_run import operator_of
 from tests.harness.consortium import TestConsortium, open_policy
+from tests.harness.forked_nodes import forked_nodes
 from tests.harness.network import NetworkConsortium
 from tests.harness.places import ROOT
 
@@ -56,5 +57,6 @@ def operator(tmp_path: Path) -> Iterator[Path]:
 @pytest.mark.process
 def test_the_page_runs_as_written(operator: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(operator)
-    failed, tried = doctest.testfile(str(PAGE), module_relative=False)
+    with forked_nodes():
+        failed, tried = doctest.testfile(str(PAGE), module_relative=False)
     assert (failed, tried > 30) == (0, True)

@@ -1,5 +1,7 @@
 """The fingerprint of rows: of no order, other for other rows, the same from SQL and from arrays."""
 
+import functools
+
 import duckdb
 import numpy as np
 from hypothesis import assume, given
@@ -9,25 +11,27 @@ from privity.common.data.schema import Schema, parse_schema
 from privity.party.sources.fingerprint import PRIME, cube_sql, digest, fingerprint, mixed_sql, weights
 
 DOMAIN = (2, 3, 300, 70_000)
-SCHEMA = parse_schema(
-    {
-        "fields": [
-            {"name": f"x{a}", "type": "integer", "constraints": {"minimum": 0, "maximum": size - 1}, "bins": size}
-            for a, size in enumerate(DOMAIN)
-        ]
-    },
-    "s",
-)
+
+
+@functools.cache
+def schema() -> Schema:
+    fields = [
+        {"name": f"x{a}", "type": "integer", "constraints": {"minimum": 0, "maximum": size - 1}, "bins": size}
+        for a, size in enumerate(DOMAIN)
+    ]
+    return parse_schema({"fields": fields}, "s")
+
+
 rows = st.lists(st.tuples(*(st.integers(0, size - 1) for size in DOMAIN)), min_size=1, max_size=12)
 Rows = list[tuple[int, ...]]
 
 
-def of(some: Rows, schema: Schema = SCHEMA) -> int:
-    return fingerprint([np.array(column) for column in zip(*some, strict=True)], schema)
+def of(some: Rows) -> int:
+    return fingerprint([np.array(column) for column in zip(*some, strict=True)], schema())
 
 
 def by_hand(some: Rows) -> int:
-    return sum(pow(sum(r * (c + 1) for r, c in zip(weights(SCHEMA), row, strict=True)), 3, PRIME) for row in some)
+    return sum(pow(sum(r * (c + 1) for r, c in zip(weights(schema()), row, strict=True)), 3, PRIME) for row in some)
 
 
 @given(rows, st.randoms())
@@ -70,7 +74,7 @@ def test_two_rows_that_swap_a_value_show(some: Rows, data) -> None:
 def test_sql_gives_the_same(some: Rows) -> None:
     values = ", ".join(str(row) for row in some)
     codes = [f"a{a}" for a in range(len(DOMAIN))]
-    mixed = f"SELECT {mixed_sql(codes, SCHEMA)} AS q FROM (VALUES {values}) AS given({', '.join(codes)})"
+    mixed = f"SELECT {mixed_sql(codes, schema())} AS q FROM (VALUES {values}) AS given({', '.join(codes)})"
     ((found,),) = duckdb.sql(f"SELECT CAST(SUM({cube_sql('q')}) AS BIGINT) FROM ({mixed})").fetchall()
     assert found == of(some)
 
@@ -79,9 +83,9 @@ def test_parts_add_up_and_the_digest_is_of_the_schema_too() -> None:
     generator = np.random.default_rng(0)
     columns = [generator.integers(0, size, 200_000) for size in DOMAIN]
     parts = [
-        fingerprint([column[start : start + 70_001] for column in columns], SCHEMA) for start in (0, 70_001, 140_002)
+        fingerprint([column[start : start + 70_001] for column in columns], schema()) for start in (0, 70_001, 140_002)
     ]
-    assert sum(parts) == fingerprint(columns, SCHEMA)
-    other = SCHEMA.over(["x0", "x1", "x2"])
-    assert len({digest(SCHEMA, 5, 7), digest(SCHEMA, 6, 7), digest(SCHEMA, 5, 8), digest(other, 5, 7)}) == 4
-    assert len(set(weights(SCHEMA))) == len(DOMAIN)
+    assert sum(parts) == fingerprint(columns, schema())
+    other = schema().over(["x0", "x1", "x2"])
+    assert len({digest(schema(), 5, 7), digest(schema(), 6, 7), digest(schema(), 5, 8), digest(other, 5, 7)}) == 4
+    assert len(set(weights(schema()))) == len(DOMAIN)

@@ -550,6 +550,7 @@ def put(form: str, folder: Path, rows: Sequence[Row], types: dict[str, str], ser
                 pg.cursor().executemany(f"INSERT INTO t VALUES ({', '.join(['%s'] * len(names))})".encode(), values)
             return str(server.url("t"))
         with contextlib.closing(sqlite3.connect(folder / "rows.db")) as lite, lite:
+            lite.execute("PRAGMA synchronous = OFF")
             lite.execute("DROP TABLE IF EXISTS t")
             lite.execute(f"CREATE TABLE t ({declared})")
             lite.executemany(f"INSERT INTO t VALUES ({', '.join('?' * len(names))})", values)
@@ -616,6 +617,7 @@ def sqlite_code(
 
     def code(values: Sequence[Any]) -> Coded:
         with contextlib.closing(sqlite3.connect(folder / "rows.db")) as lite, lite:
+            lite.execute("PRAGMA synchronous = OFF")
             lite.execute("DROP TABLE IF EXISTS t0")
             lite.execute("DROP VIEW IF EXISTS t")
             lite.execute(f"CREATE TABLE t0 ({column})")

@@ -70,8 +70,7 @@ COMPUTED: list[dict[str, Any]] = [
     {"name": "halves", "type": "number", "constraints": {"minimum": 0, "maximum": 20}, "bins": 40, "decimals": 1,
      "outOfDomain": "edge", "compute": {"from": "income", "log": 2}, **MISSING},
 ]  # fmt: skip
-TYPES, PARTS_OF = (parse_schema({"fields": fields, "extraColumns": "ignore"}, "types") for fields in (FIELDS, COMPUTED))
-COLUMNS = [*TYPES.names, "icd", "income"]
+COLUMNS = [*(field["name"] for field in FIELDS), "icd", "income"]
 POSTGRESQL = {
     "day": "date", "open": "date", "midnight": "timestamp", "listed": "date", "moment": "timestamp",
     "fine": "timestamp", "minutes": "timestamp", "point": "timestamptz", "clock": "time", "length": "interval",
@@ -169,10 +168,11 @@ def assert_same(found: CodedTable, expected: CodedTable) -> None:
         assert one.tolist() == other.tolist(), name
 
 
-SCHEMAS = [TYPES, PARTS_OF]
+@pytest.fixture(scope="module", params=[FIELDS, COMPUTED], ids=["types", "computed"])
+def schema(request: pytest.FixtureRequest) -> Schema:
+    return parse_schema({"fields": request.param, "extraColumns": "ignore"}, "types")
 
 
-@pytest.mark.parametrize("schema", SCHEMAS, ids=["types", "computed"])
 def test_frames_have_the_codes_of_texts(schema: Schema, tmp_path: Path) -> None:
     expected, rows = csv_table(tmp_path, schema), frame(schema)
     assert_same(encode(rows, schema, "t"), expected)
@@ -183,7 +183,6 @@ def test_frames_have_the_codes_of_texts(schema: Schema, tmp_path: Path) -> None:
         assert_same(encode(rows.assign(point=rows["point"].dt.tz_convert("Asia/Tokyo")), schema, "t"), expected)
 
 
-@pytest.mark.parametrize("schema", SCHEMAS, ids=["types", "computed"])
 @pytest.mark.parametrize("make", [parquet_file, parquet_of_nanoseconds, arrow_file, duckdb_file])
 def test_files_have_the_codes_of_texts(make: Callable[[Path], str], schema: Schema, tmp_path: Path) -> None:
     assert_same(load_table(parse_address(make(tmp_path)), schema), csv_table(tmp_path, schema))
@@ -200,7 +199,6 @@ def server() -> Iterator[postgresql.Server]:
         yield running
 
 
-@pytest.mark.parametrize("schema", SCHEMAS, ids=["types", "computed"])
 def test_postgresql_has_the_codes_of_texts(schema: Schema, server: postgresql.Server, tmp_path: Path) -> None:
     address, expected = parse_address(server.url("typed")), csv_table(tmp_path, schema)
     assert_same(load_table(address, schema), expected)

@@ -1,10 +1,13 @@
 """What an owner is told of the ways to hold the rows, before a node uses them."""
 
+from pathlib import Path
+
 import duckdb
 import pytest
 
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
+from privity.party.sources import held_rows
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.inspection import automatic, tried
@@ -23,6 +26,18 @@ def parquet(tmp_path):
             f"FROM range(500) AS numbers(i)) TO '{file}' (FORMAT parquet)"
         )
     return parse_address(str(file))
+
+
+def test_a_quarter_of_the_memory_is_of_the_container_where_it_has_less_than_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(held_rows, "CONTAINER_LIMIT", tmp_path / "none")
+    machine = held_rows.default_memory()
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(held_rows, "CONTAINER_LIMIT", limit)
+    for said, taken in (("max\n", machine), (f"{2**20}\n", 2**18), (f"{2**60}\n", machine)):
+        limit.write_text(said, encoding="ascii")
+        assert held_rows.default_memory() == taken
 
 
 def test_every_way_is_tried_and_leaves_nothing_behind(parquet, tmp_path):

@@ -46,7 +46,7 @@ def usual(tmp_path_factory: pytest.TempPathFactory) -> Path:
     schema = parse_schema({"name": "people", "fields": FIELDS}, "people")
     parties = {"north": 100, "south": 120, "west": 80}
     settings = {"inference": "tables"}
-    release, synthetic = release_of(folder, "dp-subn", people(300), schema, "0.7", settings, parties)
+    release, synthetic = release_of(folder, "dp-subn", people(300), schema, "1.05", settings, parties)
     page = folder / "report.html"
     page.write_text(report_page(overview(release, synthetic.table)), encoding="utf-8")
     return page

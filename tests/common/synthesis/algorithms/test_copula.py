@@ -278,7 +278,7 @@ def test_the_share_of_the_one_way_tables_may_be_nothing(make_table):
         session, model = run([table], Fraction(1), {"one_way": one_way})
         measured = [table for _, table in session.record.measured]
         assert len([t for t in measured if len(t.attributes) == 1]) == singles
-        assert len(session.record.revealed) == 1  # one secure round
+        assert len(session.record.tables) == 1  # one secure round
         assert session.backend.releases[0].ledger.spent() == 1
         assert len(model.rates) == 3
 

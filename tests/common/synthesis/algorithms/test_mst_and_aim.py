@@ -191,10 +191,10 @@ def test_a_run_costs_its_epsilon_and_gives_every_attribute(make_table, algorithm
 def test_a_party_that_makes_no_draw_pays_for_tables_only(algorithm):
     sizes = {"aim": {"rounds": 3}, "mst": {"edges": 3}}[algorithm]
     session, _ = run([known(900), known(880, 1), known(20, 2)], algorithm, Fraction(2), sizes)
-    draws = next(cost for cost in session.record.costs if "distance of tables" in cost.mechanism)
-    assert draws.payers == ("party-1", "party-2")
+    draws = [cost for cost in session.record.costs if "distance of tables" in cost.mechanism]
+    assert {name for cost in draws for name in cost.payers} == {"party-1", "party-2"}
     spent = [release.ledger.spent() for release in session.backend.releases]
-    assert spent == [2, 2, 2 - draws.loss.epsilon]
+    assert {tuple(spent)} == {(2, 2, 2 - cost.loss.epsilon) for cost in draws}
 
 
 def test_mst_measures_a_forest_of_as_many_edges_as_it_is_told():

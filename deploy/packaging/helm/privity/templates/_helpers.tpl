@@ -5,7 +5,7 @@ app.kubernetes.io/component: {{ .Values.role }}
 {{- end }}
 
 {{- define "privity.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
 {{- end }}
 
 {{- define "privity.hardened" -}}

@@ -1,0 +1,36 @@
+"""The nodes of a simulation as forks: for tests that are not about how nodes start.
+
+tests/deploy/cli/test_simulate.py has a simulation whose nodes start as a user's do, to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from unittest import mock
+
+from privity.deploy.cli.main import main
+from privity.deploy.simulation.child_processes import ProcessGroup
+from tests.harness.zygote import Forked, zygote
+
+
+@contextmanager
+def forked_nodes() -> Iterator[None]:
+    """Meanwhile ``simulate`` of this process forks its nodes."""
+    with mock.patch.object(ProcessGroup, "start", _start):
+        yield
+
+
+def _start(group: ProcessGroup, name: str, arguments: Sequence[str]) -> Forked:
+    """Not with ``--stop-with-stdin``: what the zygote forks ends with it, and it ends with this process."""
+    with (group._logs / f"{name}.log").open("wb") as log:
+        node = zygote().start(
+            f"{main.__module__}:main",
+            argv=["privity", *arguments],
+            cwd=Path.cwd(),
+            env=group._environment,
+            output=log,
+        )
+    group._children[name] = node  # type: ignore[assignment]
+    return node
