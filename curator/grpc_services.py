@@ -212,8 +212,8 @@ class OperatorServicer(rpc.OperatorServicer):
         self, request: pb.SubmitRequest, context: grpc.aio.ServicerContext
     ) -> pb.SubmitReply:
         operator = self._caller(context)
-        asked = await self._beside.run(operator, self._runs.read, request.request)
-        return pb.SubmitReply(run=self._runs.take(request.token, asked, request.name, operator))
+        signed = await self._beside.run(operator, self._runs.read, request.request, operator)
+        return pb.SubmitReply(run=self._runs.take(request.token, signed))
 
     async def Watch(  # noqa: N802
         self, request: pb.RunName, context: grpc.aio.ServicerContext

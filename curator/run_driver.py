@@ -29,13 +29,13 @@ from privity.common.release.release_contents import RUN
 from privity.common.release.release_folder import is_release, write_release, write_unfit
 from privity.common.release.session_release import Synthesised, release_of, synthesised
 from privity.common.release.synthetic_rows import check_release_size
+from privity.common.run_request import RunRequest
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import learn
 from privity.curator.answer_store import Answers, Ask, Place, no_wait
 from privity.curator.network_backend import NetworkBackend
 from privity.curator.refusals import all_heard
-from privity.curator.run_request import RunRequest
 from privity.curator.sum_rounds import together
 from privity.curator.traffic_meter import Meter
 
@@ -74,7 +74,7 @@ class RunDriver:
     """Drives one run; ``release`` is the folder that it writes at the end.
 
     Args:
-        submitter: the operator whose run it is, whom the parties' owners are told.
+        signed: the request as its operator signed it.
         sealed: the manifest as the organiser signed it.
         sign: signs the release of a run that is written: (run, the signed manifest under which it began).
         waiting: names of the parties at which a run waits for a person now.
@@ -94,7 +94,7 @@ class RunDriver:
         ask: Ask,
         meter: Meter,
         *,
-        submitter: str = "",
+        signed: bytes = b"",
         small_keys: bool = False,
         sealed: bytes = b"",
         sign: Callable[[str, bytes | None], None] = lambda _run, _sealed: None,
@@ -111,7 +111,7 @@ class RunDriver:
         self._ask = ask
         self._place = place
         self._answers = Answers(journal, ask, meter, place)
-        self._submitter = submitter
+        self._signed_request = signed
         self._small_keys = small_keys
         self._sealed = sealed
         self._sign = sign
@@ -215,7 +215,7 @@ class RunDriver:
         self.meter.expect(2 * len(spec.members))
 
         async def enrol(member: str) -> Enrolment:
-            reply = await self._answers.ask(member, Enrol(spec, self._submitter), "enrolment", Enrolled)
+            reply = await self._answers.ask(member, Enrol(spec, self._signed_request), "enrolment", Enrolled)
             enrolment = Enrolment.from_dict(reply.enrolment)
             enrolment.check(spec, self._manifest)
             return enrolment

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 import math
-import secrets
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import partial
@@ -19,6 +18,8 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.notices.channels import Channel
 from privity.common.notices.outbox import Outbox
 from privity.common.protocol.steps import Reply, Step
+from privity.common.run_request import parse_request
+from privity.common.signed_request import SignedRequest
 from privity.common.storage.journal import Journal
 from privity.common.text.utc_times import utc, utc_now
 from privity.curator.announcements import Announcements
@@ -32,7 +33,6 @@ from privity.curator.released_files import released_files
 from privity.curator.run_driver import RunDriver
 from privity.curator.run_outcome import HERE, outcome, unforeseen
 from privity.curator.run_progress_marks import BY_DISCARD, BY_OPERATOR, End, Marks
-from privity.curator.run_request import canonical_request, parse_request
 from privity.curator.run_state import Run
 from privity.curator.run_state_machine import (
     AT_WORK,
@@ -46,7 +46,7 @@ from privity.curator.run_state_machine import (
     may,
 )
 from privity.curator.signed_releases import SignedReleases
-from privity.curator.submissions import Submission, check_free, check_many, check_word
+from privity.curator.submissions import Submission, check_free, check_many, check_word, open_signed
 from privity.curator.traffic_meter import Meter
 
 _log = logging.getLogger("privity.curator")
@@ -132,8 +132,9 @@ class Runs:
         return self._runs[name].request.parties
 
     def _add(self, kept: Submission) -> Run:
-        request = parse_request(kept.request.encode())
-        run = self._runs[kept.run] = Run(kept.run, request, kept.at, kept.by, since=kept.at)
+        signed = kept.request
+        run = Run(signed.run, signed.request(), kept.at, signed.operator, kept.signed.encode(), since=kept.at)
+        self._runs[signed.run] = run
         return run
 
     def _enqueue(self, run: Run) -> None:
@@ -141,33 +142,31 @@ class Runs:
             self._queue[run.name] = run
             self._due.set()
 
-    def submit(self, token: str, request: bytes, name: str = "", operator: str = "") -> str:
-        """Name of the operator's run that this token stands for, always the same; ``name`` may be what to call it."""
-        return self.take(token, self.read(request), name, operator)
+    def read(self, signed: bytes, operator: str) -> SignedRequest:
+        """A request that this operator signed, and that can run."""
+        opened = open_signed(signed, manifest := self._manifests.current(), operator)
+        schema, asked = self._schemas.of(manifest), parse_request(opened.asked)
+        for request in (asked, asked.over(opened.members)):
+            request.check(manifest, schema)
+        return opened
 
-    def read(self, request: bytes) -> str:
-        """A request that can run, as canonical JSON."""
-        parse_request(request).check(manifest := self._manifests.current(), self._schemas.of(manifest))
-        return canonical_request(request)
-
-    def take(self, token: str, asked: str, name: str, operator: str) -> str:
-        """``submit`` of what was read."""
+    def take(self, token: str, signed: SignedRequest) -> str:
+        """Name of the operator's run that this token stands for, always the same."""
         stored = self._journal.recall(f"#token/{token}", "request")
         if stored is not None:
-            known = Submission.read(stored)
-            reason = "" if known.request == asked else "it stands for another request"
-            if not self._may(operator, known.by):
-                reason = f"it stands for a run of the operator {known.by}"
-            if reason and name == token:
-                check_free(name, self._runs, self._releases)
+            known = Submission.read(stored).request
+            reason = "" if known.asked == signed.asked else "it stands for another request"
+            if not self._may(signed.operator, known.operator):
+                reason = f"it stands for a run of the operator {known.operator}"
+            if reason and signed.run == token:
+                check_free(signed.run, self._runs, self._releases)
             if reason:
                 raise PrivityError(Catalogue.BAD_OPTION, option="token", reason=reason, hint="Use a new token.")
             return known.run
         check_word("token", token)
-        if name:
-            check_free(name, self._runs, self._releases)
-        check_many(operator, self._runs.values())
-        fresh = Submission(name or f"run-{secrets.token_hex(6)}", asked, utc_now(), operator)
+        check_free(signed.run, self._runs, self._releases)
+        check_many(signed.operator, self._runs.values())
+        fresh = Submission(signed.bytes().decode(), utc_now())
         self._journal.record(f"#token/{token}", "request", fresh.bytes())
         run = self._add(fresh)
         self._enqueue(run)
@@ -403,7 +402,7 @@ class Runs:
         self._desk.listen(run.name, Listener(meter.traffic, partial(self._noted, run), known))
         driver = RunDriver(
             run.name, run.request, manifest, self._schemas.of(manifest), self._journal, ask, meter, sealed=sealed,
-            sign=self._signed.sign, submitter=run.submitter, waiting=self._desk.waiting,
+            sign=self._signed.sign, signed=run.signed, waiting=self._desk.waiting,
             place=lambda: self._keep_place(run),
         )  # fmt: skip
         driver.remind = self._marks.resumed(run.name)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privity.common.protocol.session import Progress
+from privity.common.run_request import RunRequest
 from privity.curator.refusals import Refused
 from privity.curator.run_progress_marks import End
-from privity.curator.run_request import RunRequest
 from privity.curator.run_state_machine import ENDED, QUEUED, Event, State, after
 
 _START = Progress("queued", 0, 0, 0, 0, 0, Fraction(0))
@@ -20,7 +20,7 @@ class Run:
     """One run as the operator sees it.
 
     Attributes:
-        submitted, submitter: when, in UTC, and by which operator.
+        submitted, submitter: when, in UTC, and by which operator; signed: the request as that operator signed it.
         since: when it came into this state, in UTC.
         last_error: the last thing that went wrong and was tried again.
         refusals: what each party said that refused it.
@@ -30,6 +30,7 @@ class Run:
     request: RunRequest
     submitted: str
     submitter: str = ""
+    signed: bytes = b""
     state: State = QUEUED
     reason: str = ""
     remedy: str = ""

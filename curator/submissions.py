@@ -6,10 +6,13 @@ import json
 from collections.abc import Collection, Iterable
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from pathlib import Path
 
+from privity.common.consortium.manifest import Manifest
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.run_spec import check_run_name
+from privity.common.signed_request import SignedRequest, open_request
 from privity.curator.run_state import Run
 
 MOST_OPEN = 100
@@ -23,15 +26,16 @@ class Submission:
     """One run as it was asked for.
 
     Attributes:
-        request: JSON in the form of ``canonical_request``.
+        signed: JSON of the request as the operator signed it.
         at: when, in UTC; for people to read.
-        by: the operator who submitted it.
     """
 
-    run: str
-    request: str
+    signed: str
     at: str
-    by: str
+
+    @cached_property
+    def request(self) -> SignedRequest:
+        return open_request(self.signed.encode())
 
     @classmethod
     def read(cls, stored: bytes) -> Submission:
@@ -39,6 +43,23 @@ class Submission:
 
     def bytes(self) -> bytes:
         return json.dumps(asdict(self)).encode()
+
+
+def open_signed(signed: bytes, manifest: Manifest, operator: str) -> SignedRequest:
+    """A request that this operator signed.
+
+    Raises:
+        PrivityError: bad-option: it is not one of this operator of the consortium.
+        ProblemsFound: it does not fit its format.
+    """
+    opened = open_request(signed)
+    fault = opened.fault(manifest)
+    if not fault and opened.operator != operator:
+        fault = f"the operator {opened.operator} signed it, and {operator} submits it"
+    if fault:
+        hint = "Submit the run again: privity run submit signs it by the manifest of now."
+        raise PrivityError(Catalogue.BAD_OPTION, option="request", reason=fault, hint=hint)
+    return opened
 
 
 def check_word(option: str, word: str) -> None:

@@ -10,15 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.run_spec import RunSpec
+from privity.common.signed_request import SignedRequest
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
 from privity.common.text.awaited_words import OWNER, awaits, stands
 from privity.common.text.utc_times import utc_now
 from privity.common.text.visible import cut
+from privity.party.kept_requests import kept_request, read_kept_request
 from privity.party.run_progress import Progress, progress_of
 
 MOST_WAITING = 100
@@ -63,7 +64,8 @@ class Filed:
     """A run that this party was asked to take part in, and how far it has come here.
 
     Attributes:
-        submitter: the operator who asks for it, by the curator's word; empty if it did not say.
+        submitter: the operator who asks for it; empty if none signed a request for it.
+        request: what that operator signed, as JSON; empty if nobody did.
         stopped: since when the curator says that it does not go on, in UTC; empty if it does.
         end: how the run ended, when and why, by the curator; empty if it has not.
         rejection: why the owner rejected it, if a reason was given.
@@ -82,6 +84,7 @@ class Filed:
     denied: Denial | None = None
     rejection: str = ""
     submitter: str = ""
+    request: str = ""
     attested: str = ""
     unattested: str = ""
     approved_at: str = ""
@@ -157,32 +160,42 @@ class Approvals:
         self._journal = journal
         self._may_wait: set[str] | None = None
 
-    def file(self, spec: RunSpec, submitter: str = "") -> None:
+    def file(self, spec: RunSpec, request: SignedRequest) -> None:
         """Note a run that was asked for.
 
         Args:
-            submitter: by whom, as the curator says.
+            request: by which an operator asked for it.
 
         Raises:
-            PrivityError: step-changed: it was asked for under this name as another run; step-refused: too many wait.
+            PrivityError: step-changed: it was asked for under this name as another run; step-refused: too many wait, or
+                the request was used before.
         """
+        used = f"#nonce/{request.operator}/{request.nonce}"
+        if self._journal.content(used) not in (None, spec.run.encode() if self.knows(spec.run) else b""):
+            raise PrivityError(Catalogue.STEP_REFUSED, step="enrol", reason="the operator's request was used before")
         self._take_back_denial(spec)
         if not self.knows(spec.run) and sum(filed.pending for filed in self.undecided()) >= MOST_WAITING:
             reason = f"{MOST_WAITING} runs wait for approval already"
             raise PrivityError(Catalogue.STEP_REFUSED, step="enrol", reason=reason)
-        self._journal.record(f"#asked/{spec.run}", spec.digest, _asked(spec, utc_now(), submitter))
+        key, content = f"#asked/{spec.run}", kept_request(spec, utc_now(), request)
+        self._journal.record(key, spec.digest, content)
+        if not self.of(spec.run).request:  # it was refused before, when none came with it
+            self._journal.record_together([(key, spec.digest, content)], instead_of=[key])
+        # After it: a request counts as used once its run is known.
+        self._journal.record(used, "nonce", spec.run.encode())
         if self._journal.content(f"#withdrawn/{spec.run}") is not None:
             self._journal.drop([f"#withdrawn/{spec.run}"])
         if self._may_wait is not None:
             self._may_wait.add(spec.run)
 
     def deny(
-        self, run: str, code: str, reasons: Sequence[str], spec: RunSpec | None = None, submitter: str = ""
+        self, run: str, code: str, reasons: Sequence[str], spec: RunSpec | None = None, by: SignedRequest | None = None
     ) -> None:
         """Note that the node refuses a run, for all these reasons; the first time counts, while the reasons stay.
 
         Args:
-            spec: what was asked for, and submitter, by whom; None of a run that was filed before.
+            spec: what was asked for; None of a run that was filed before.
+            by: the request of an operator for it; None if there is none.
         """
         asked = spec.digest if spec is not None else self._journal.digest(f"#asked/{run}")
         if asked is None or self._journal.content(closed_key(run)) is not None:
@@ -195,7 +208,7 @@ class Approvals:
             return
         entries = [(key, asked, canonical_bytes({**said, "at": at}))]
         if spec is not None:
-            entries.insert(0, (f"#asked/{run}", asked, _asked(spec, at, submitter)))
+            entries.insert(0, (f"#asked/{run}", asked, kept_request(spec, at, by)))
         self._journal.record_together(entries, instead_of=[key])
         for old in self._journal.keys("#denied/")[:-MOST_DENIED]:
             self._journal.drop([old])
@@ -278,7 +291,8 @@ class Approvals:
         gone = [f"#{word}/{run}" for word in OF_A_RUN]
         gone += self._journal.keys("#withdrawn/")[: 1 - MOST_WITHDRAWN]
         content = {
-            "spec": asked.spec.to_dict(), "at": asked.asked_at, "by": asked.submitter, "end": _end(state, since, why)
+            "spec": asked.spec.to_dict(), "at": asked.asked_at, "by": asked.submitter, "request": asked.request,
+            "end": _end(state, since, why),
         }  # fmt: skip
         kept = (f"#withdrawn/{run}", asked.spec.digest, canonical_bytes(content))
         self._journal.record_together([kept], instead_of=gone)
@@ -321,7 +335,7 @@ class Approvals:
         if stored is None:
             hint = "`privity party show` lists the runs that this party was asked for."
             raise PrivityError(Catalogue.RUN_UNKNOWN, run=run, hint=hint)
-        spec, asked_at, withdrawn, submitter = _read(stored)
+        spec, asked_at, withdrawn, submitter, request = read_kept_request(stored)
         closed = self._journal.content(closed_key(run))
         end = withdrawn or ({} if closed is None else parse(closed))
         approved = self._journal.digest(f"#approved/{run}") == spec.digest
@@ -338,6 +352,7 @@ class Approvals:
             denied=self._denial(run),
             rejection=rejection.get("reason", ""),
             submitter=submitter,
+            request=request,
             attested=self._attested(run),
             unattested=self._unattested(run),
             approved_at=self._said("approved", run).get("at", "") if approved else "",
@@ -419,20 +434,6 @@ def _other_than_read(run: str, options: str = "") -> PrivityError:
         Catalogue.BAD_OPTION, option="run", reason=f"{run} is not what you read any more; nothing was approved",
         hint=f"Read what it asks for now: privity party show {run}{options}",
     )  # fmt: skip
-
-
-def _asked(spec: RunSpec, at: str, by: str) -> bytes:
-    return canonical_bytes({"spec": spec.to_dict(), "at": at, "by": by})
-
-
-@lru_cache(maxsize=4096)
-def _read(stored: bytes) -> tuple[RunSpec, str, dict[str, str] | None, str]:
-    """Of a run as it is kept: its spec, when it was asked for, how it ended if it was withdrawn, and who submitted it.
-
-    A list of all runs is asked for again and again, and none of them changes.
-    """
-    document = parse(stored)
-    return RunSpec.from_dict(document["spec"]), document["at"], document.get("end"), document["by"]
 
 
 def _end(state: str, since: str, why: str) -> dict[str, str]:

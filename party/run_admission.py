@@ -30,6 +30,7 @@ from privity.common.protocol.steps import (
     step_digest,
 )
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
+from privity.common.signed_request import SignedRequest
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
 from privity.common.synthesis.learning.domain_discovery import undiscovered
@@ -40,6 +41,7 @@ from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import Keys
 from privity.party.policy import Approval, Policy, refuse
 from privity.party.run_expiry import MOST_RUNS, LastHeard
+from privity.party.signed_requests import signed_request_of
 
 CHANGED = "the rows of this party have changed since the run began"
 
@@ -93,6 +95,7 @@ class RunAdmission:
         """Take part in a run, or refuse it before anything is counted."""
         manifest, spec, policy = self._asked_under(step), step.spec, self._policy()
         _check_agreed(step, self.manifest)
+        signed = signed_request_of(step, manifest, self.manifest)
         self._check_population(step, policy)
         # How many rows a person has at the others shows only in the plan; it is one at least.
         elsewhere = manifest.parties_per_person - 1
@@ -114,7 +117,7 @@ class RunAdmission:
         check_evaluation(spec.evaluation, spec.algorithm, spec.epsilon, schema)
         if self._heard.is_full(step.run):
             raise step_refused(step.key, f"{MOST_RUNS} runs are open here already")
-        self._approvals.file(spec, step.submitter)
+        self._approvals.file(spec, signed)
         under = canonical_bytes(manifest.to_dict())
         if policy.approval is Approval.MANUAL:
             self._approvals.demand_approval(spec, under)
@@ -123,6 +126,13 @@ class RunAdmission:
         return Enrolled(
             Enrolment.signed(self.party, spec, self._releases.rows, self._keys.of(manifest), here).to_dict()
         )
+
+    def operators_request(self, step: Enrol) -> SignedRequest | None:
+        """What an operator signed to ask for this run; None unless one did."""
+        try:
+            return signed_request_of(step, self._asked_under(step), self.manifest)
+        except PrivityError:
+            return None
 
     def _asked_under(self, step: Enrol) -> Manifest:
         """The manifest of now; or the one under which the run was asked for first, if both say the same of it.

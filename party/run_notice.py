@@ -116,13 +116,13 @@ def explained(
 
 
 def asked_by(filed: Filed, settings: PartyConfig) -> str:
-    """Who asks for a run, as far as this party can tell: the curator knows its callers, the organiser names them."""
+    """Who asks for a run: the operator who signed the request for it, whom the organiser names."""
     if not filed.submitter:
-        return "an operator; the curator does not say which"
+        return "the curator; no operator signed a request for it"
     manifest = ManifestFile(settings.manifest, settings.organiser_key).current()
     listed = manifest.certificate_of("operator", filed.submitter)
     unknown = "" if listed else "; the organiser's manifest lists no operator of this name"
-    return f"the operator {cut(filed.submitter, LONGEST_OPERATOR)}, as the curator says{unknown}"
+    return f"the operator {cut(filed.submitter, LONGEST_OPERATOR)}, who signed the request for it{unknown}"
 
 
 def _attested(filed: Filed, party: str) -> Iterator[str]:

@@ -298,7 +298,7 @@ class PartyEngine:
                 error.code,
                 reasons if isinstance(reasons, tuple) else (error.message,),
                 step.spec if isinstance(step, Enrol) else None,
-                step.submitter if isinstance(step, Enrol) else "",
+                self._admission.operators_request(step) if isinstance(step, Enrol) else None,
             )
 
     def _handle(self, step: Step) -> bytes:

@@ -10,6 +10,7 @@ from typing import Any
 from benchmarks.data import Data
 from benchmarks.experiment import Experiment, Point, Table, Values, grid, middle_of
 from benchmarks.methods.soak_work import REQUEST, provisioned, started_nodes
+from privity.deploy.operator.run_submission import submit_to
 from privity.deploy.simulation.child_processes import ProcessGroup
 
 PARTIES, RUNS = 3, 8
@@ -29,7 +30,8 @@ def seconds(way: str, at_once: int) -> float:
         settings.write_text(f"runs_at_once = {at_once}\n{text}", encoding="utf-8")
         with ProcessGroup(folder / "logs") as group:
             client = started_nodes(group, consortium, folder / "logs")
-            names = [client.submit({**REQUEST, **WAYS[way]}, f"token-{number}") for number in range(RUNS)]
+            manifest = consortium.manifest
+            names = [submit_to(client, manifest, {**REQUEST, **WAYS[way]}, f"token-{number}") for number in range(RUNS)]
             began = time.monotonic()
             for name in names:
                 *_, last = client.watch(name)

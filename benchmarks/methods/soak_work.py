@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import secrets
 import tempfile
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from privity.common.data.schema import load_schema
 from privity.common.protocol.secure_sum_method import Method, sum_kind
 from privity.deploy.consortium.provisioning import HOST, Consortium, Limits, point_to, provision
 from privity.deploy.operator.operator_client import OperatorClient
+from privity.deploy.operator.run_submission import submit_to
 from privity.deploy.simulation.child_processes import ProcessGroup
 
 ATTRIBUTES = {"colour": ("red", "green", "blue"), "size": ("s", "m", "l", "xl"), "heavy": ("yes", "no")}
@@ -77,7 +78,7 @@ def soak(task: Soak) -> dict[str, Any]:
             client = started_nodes(group, consortium, Path(scratch) / "logs")
             started = time.monotonic() - began
             with Sampler({name: (pid, states[name]) for name, pid in group.pids.items()}, task.every) as sampler:
-                _work(task, group, client, sampler)
+                _work(task, group, partial(submit_to, client, consortium.manifest, REQUEST), client, sampler)
             began = time.monotonic()
             found = client.runs()
             known = len(found.runs) + found.left_out
@@ -150,15 +151,15 @@ def _wait(group: ProcessGroup, holds: Any) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def _work(task: Soak, group: ProcessGroup, client: OperatorClient, sampler: Sampler) -> None:
-    queued = deque(client.submit(REQUEST, secrets.token_hex(16)) for _ in range(task.queued))
+def _work(task: Soak, group: ProcessGroup, submit: Callable[[], str], client: OperatorClient, sampler: Sampler) -> None:
+    queued = deque(submit() for _ in range(task.queued))
     said = 0.0
     while queued:
         _follow(client, queued.popleft())
         sampler.note_completed()
         group.check()
         if sampler.seconds < 60 * task.minutes:
-            queued.append(client.submit(REQUEST, secrets.token_hex(16)))
+            queued.append(submit())
         if sampler.seconds - said >= 60:
             said = sampler.seconds
             print(f"{said / 60:.0f} minutes, {len(sampler.completed)} runs", flush=True)

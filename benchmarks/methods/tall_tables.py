@@ -16,6 +16,7 @@ from benchmarks.experiment import Values
 from benchmarks.methods.made_rows import made_schema
 from benchmarks.methods.soak_work import MASKS, PATIENCE, REQUEST, started_nodes
 from privity.deploy.consortium.provisioning import Limits, provision
+from privity.deploy.operator.run_submission import submit_to
 from privity.deploy.simulation.child_processes import ProcessGroup
 
 SYNTHETIC_ROWS = 1_000_000
@@ -36,7 +37,7 @@ def release(files: Mapping[str, Path], algorithm: str) -> Values:
             where = {name: str(file.absolute()) for name, file in files.items()}
             client = started_nodes(group, consortium, folder / "logs", where)
             began = time.monotonic()
-            run = client.submit(_request(algorithm), "tall")
+            run = submit_to(client, consortium.manifest, _request(algorithm), "tall")
             *_, last = client.watch(run)
             if last.state != "COMPLETED":
                 raise RuntimeError(f"{run} ended {last.state}: {last.reason}")

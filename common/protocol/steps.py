@@ -30,11 +30,12 @@ class Enrol:
     """Ask a party to take part in a run, before anything is counted.
 
     Attributes:
-        submitter: the operator who asks for it, by the curator's word; no part of what is asked and answered.
+        request: as its operator signed it (``privity.common.signed_request``); no part of what is answered, which is
+            the spec that follows from it.
     """
 
     spec: RunSpec
-    submitter: str = ""
+    request: bytes = b""
 
     key = "enrol"
 

@@ -86,7 +86,7 @@ def encode_step(step: steps.Step) -> bytes:
     message = pb.Step(run=step.run)
     match step:
         case steps.Enrol():
-            message.enrol.CopyFrom(pb.Enrol(spec=canonical_bytes(step.spec.to_dict()), submitter=step.submitter))
+            message.enrol.CopyFrom(pb.Enrol(spec=canonical_bytes(step.spec.to_dict()), request=step.request))
         case steps.Begin():
             message.begin.plan = canonical_bytes(step.plan.to_dict())
         case steps.Contribute():
@@ -155,7 +155,7 @@ def decode_step(data: bytes) -> steps.Step:
         match message.WhichOneof("body"):
             case "enrol":
                 spec = RunSpec.from_dict(_parsed(message.enrol.spec, LARGEST_SPEC))
-                step: steps.Step = steps.Enrol(spec, cut(message.enrol.submitter, LONGEST_NAME))
+                step: steps.Step = steps.Enrol(spec, message.enrol.request)
             case "begin":
                 step = steps.Begin(RunPlan.from_dict(_parsed(message.begin.plan, LARGEST_PLAN)))
             case "contribute":

@@ -7,7 +7,7 @@ For the audit and for tests only: one process holds all rows and all keys, and t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from pathlib import Path
@@ -17,6 +17,7 @@ import numpy as np
 
 from privity.common.consortium.manifest import Manifest
 from privity.common.crypto import paillier
+from privity.common.crypto.certificates import self_signed
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.residues import Exponents
 from privity.common.crypto.sealing import SealedBlob
@@ -46,6 +47,7 @@ from privity.common.protocol.steps import (
     Step,
     Sum,
 )
+from privity.common.signed_request import SignedRequest, sign_request
 from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.wire.codec import decode_reply, decode_step, encode_step
@@ -61,6 +63,8 @@ from privity.party.step_answers import PartyEngine
 
 POPULATION = "test people"
 PLENTY = Fraction(10**9)
+OF_SPEC = ("format_version", "algorithm", "settings", "epsilon", "delta", "tolerate", "attributes", "evaluation")
+"""Fields of a run request that a spec has, too."""
 UNLIMITED = Allowance()
 """What the audit lets a ledger be charged: the claim is audited, not the limit."""
 
@@ -107,6 +111,14 @@ class Member:
     engine: PartyEngine
 
 
+def sign_spec(spec: RunSpec, manifest: Manifest, operator: tuple[bytes, bytes]) -> SignedRequest:
+    """The request of an operator, of this certificate and key (PEM), from which exactly this spec follows."""
+    asked = spec.to_dict()
+    sums = {"secure_sum": spec.secure_sum.method.value, "exponents": asked["secure_sum"]["exponents"]}
+    request = {**{key: asked[key] for key in OF_SPEC}, **sums, "parties": asked["members"]}
+    return sign_request(request, spec.run, manifest, *operator)
+
+
 class Consortium:
     """A consortium in one process.
 
@@ -117,6 +129,7 @@ class Consortium:
         folder: where ledgers, journals and transcripts are kept; None keeps them in memory.
         simulation: what the manifest says; True is the truth.
         certificates: what the manifest lists, for parties that dial.
+        operator: certificate and key (PEM) by which runs are asked for; None makes new ones.
         parties_per_person: what the manifest says.
         identities: keys by name of party; None makes new ones.
         recode: codes the rows of a party, by its name, by another schema; None where they are coded once and for all.
@@ -133,6 +146,7 @@ class Consortium:
         folder: Path | None = None,
         simulation: bool = True,
         certificates: Mapping[str, str] | None = None,
+        operator: tuple[bytes, bytes] | None = None,
         parties_per_person: int = 1,
         identities: Mapping[str, Identity] | None = None,
         recode: Callable[[str, Schema], Rows] | None = None,
@@ -140,13 +154,14 @@ class Consortium:
         self.schema = next(iter(tables.values())).schema
         self.public, self.secret = small_key(key_bits)
         identities = identities or {name: Identity.generate() for name in tables}
+        self.operator = operator or self_signed("operator", "operator")
         self.manifest = Manifest(
             "test",
             {n: i.public() for n, i in identities.items()},
             self.schema.digest,
             curator_member,
             simulation,
-            certificates=dict(certificates or {}),
+            certificates=dict(certificates or {"operator/operator": self.operator[0].decode()}),
             parties_per_person=parties_per_person,
         )
         self.folder = folder
@@ -173,7 +188,13 @@ class Consortium:
 
     def tell(self, party: str, step: Step) -> Reply:
         """Send a step through the production codec and engine; a refusal comes back as a reply."""
-        return self.receive(step, self.deliver(party, encode_step(step)))
+        return self.receive(step, self.deliver(party, encode_step(self.signed(step))))
+
+    def signed(self, step: Step) -> Step:
+        """An enrolment with the request that the operator signs for its spec; any other step as it is."""
+        if not isinstance(step, Enrol) or step.request:
+            return step
+        return replace(step, request=sign_spec(step.spec, self.manifest, self.operator).bytes())
 
     def deliver(self, party: str, message: bytes) -> bytes:
         """A party's answer to a message, as bytes."""

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from privity.common.consortium.manifest import CURATOR, Manifest, sign_manifest
+from privity.common.consortium.manifest import CURATOR, Manifest, read_manifest, sign_manifest
 from privity.common.consortium.manifest_file import ManifestFile
-from privity.common.consortium.member_folder import SCHEMA
+from privity.common.consortium.member_folder import ORGANISER_KEY, SCHEMA
 from privity.common.crypto.certificates import issue, make_authority, self_signed
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.paillier import SMALLEST_BITS
@@ -57,6 +57,11 @@ class Consortium:
         """Manifest, certificate and key with which the operator dials."""
         manifests = ManifestFile(self.operator / "manifest.json", self.operator / "organiser.pub")
         return manifests, self.operator / "tls.pem", self.operator / "tls.key"
+
+    @property
+    def manifest(self) -> Manifest:
+        """As the organiser signed it."""
+        return read_manifest(self.curator / "manifest.json", self.curator / ORGANISER_KEY)
 
     def party(self, name: str) -> Path:
         return self.folder / "parties" / name

@@ -16,7 +16,7 @@ from privity.common.consortium.manifest import Manifest
 from privity.common.consortium.published_limits import LARGEST_LIMITS, PublishedLimits
 from privity.common.consortium.run_limits import RunLimits
 from privity.common.errors import PrivityError
-from privity.curator.run_request import parse_request
+from privity.common.run_request import parse_request
 from privity.deploy.operator.operator_folder import client_of, newest_manifest
 
 PLANNED = "planned"

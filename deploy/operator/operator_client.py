@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import grpc
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.connection_silence import StalledError
 from privity.common.protocol.run_spec import check_run_name
+from privity.common.signed_request import SignedRequest
 from privity.common.storage.canonical_json import fraction
 from privity.common.text.visible import cut
 from privity.common.wire.v1 import privity_pb2 as pb
@@ -29,12 +29,15 @@ class OperatorClient(CuratorLink):
 
     _stub = rpc.OperatorStub
 
-    def submit(self, request: dict[str, Any], token: str, name: str = "") -> str:
+    def submit(self, request: SignedRequest, token: str, name: str = "") -> str:
         """Name of the run; the same token again names the same run.
 
         A curator that cannot be reached, having just been started perhaps, is tried again for a while.
+
+        Args:
+            name: what the run has to be called; any if it is empty.
         """
-        message = pb.SubmitRequest(token=token, request=json.dumps(request).encode(), name=name)
+        message = pb.SubmitRequest(token=token, request=request.bytes())
         deadline = time.monotonic() + REACH_SECONDS
         while True:
             try:

@@ -6,12 +6,16 @@ import secrets
 from pathlib import Path
 from typing import Any
 
+from privity.common.consortium.manifest import Manifest
 from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.synthetic_rows import check_release_size
+from privity.common.signed_request import sign_request
 from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
+from privity.curator.submissions import check_word
 from privity.deploy.operator.foreseen_refusals import Forecast, forecast_of
+from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.operator_folder import client_of, newest_manifest
 from privity.deploy.operator.request_options import with_algorithm
 from privity.deploy.operator.run_status import RunEvent
@@ -62,7 +66,25 @@ def submit_run(config: Path, request: dict[str, Any], name: str | None = None, t
     Raises:
         PrivityError: no connection, or what the curator refused.
     """
-    return client_of(config).submit(request, token or name or secrets.token_hex(16), name or "")
+    return submit_to(client_of(config), newest_manifest(config), request, token or name, name or "")
+
+
+def submit_to(
+    client: OperatorClient, manifest: Manifest, request: dict[str, Any], token: str | None = None, name: str = ""
+) -> str:
+    """Sign a run request and submit it; every run is asked for here.
+
+    Args:
+        manifest: opened by the organiser's key: what is signed is for its consortium, schema and members.
+        name, token: as in ``submit_run``.
+
+    Raises:
+        PrivityError: no connection, or what the curator refused.
+    """
+    run = name or f"run-{secrets.token_hex(6)}"
+    check_word("name", run)
+    signed = sign_request(request, run, manifest, client.certificate.read_bytes(), client.key.read_bytes())
+    return client.submit(signed, secrets.token_hex(16) if token is None else token, name)
 
 
 def check_completed(run: str, last: RunEvent) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import queue
-import secrets
 import tempfile
 import threading
 import time
@@ -32,6 +31,7 @@ from privity.common.wire.v1.privity_pb2 import RunEvent
 from privity.deploy.consortium.provisioning import HOST, Limits, point_to, provision
 from privity.deploy.evaluation.simulated_evaluation import evaluate_simulation
 from privity.deploy.operator.operator_client import OperatorClient
+from privity.deploy.operator.run_submission import submit_to
 from privity.deploy.options import refuse_existing
 from privity.deploy.simulation.child_processes import ProcessGroup
 from privity.deploy.simulation.table_splitting import kind_of_split, split_rows
@@ -113,7 +113,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
             for name in consortium.members:
                 group.start(name, ["party", "serve", "--config", str(consortium.party(name) / "party.toml")])
             client = OperatorClient(f"{HOST}:{port}", *consortium.operator_files)
-            run = client.submit(_request(task), secrets.token_hex(16))
+            run = submit_to(client, consortium.manifest, _request(task))
             _follow(client, run, group, on_event)
             client.fetch(run, task.out, signatures=False)
     if task.evaluate is not None:

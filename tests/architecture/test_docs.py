@@ -17,9 +17,9 @@ from privity.common.consortium.manifest import read_manifest
 from privity.common.data.schema import load_schema, parse_schema
 from privity.common.notices.channels import channel_problems, channels_of
 from privity.common.privacy.population import Population
+from privity.common.run_request import parse_request
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models.load_model import load_model
-from privity.curator.run_request import parse_request
 from privity.curator.server import load_config as load_curator
 from privity.deploy.cli.main import app
 from privity.deploy.consortium.organiser import load_agreement
@@ -49,6 +49,7 @@ FORMAT_OF_SECTION = {
     "Answers to invites": "join",
     "manifest.json": "manifest",
     "Run request": "run_request",
+    "Signed request": "signed_request",
     "privacy.json": "privacy",
     "run.json": "run",
     "attestations.json": "attestations",

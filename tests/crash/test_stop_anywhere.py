@@ -36,7 +36,7 @@ async def once(folder: Path, stop_after: int | None) -> tuple[bytes, list, int]:
             return stored
 
         runs._journal.record = counted
-        runs.submit("token", request(**REQUEST), "the-run")
+        network.submit("token", request(**REQUEST), "the-run")
         state, _ = await end_of(runs, "the-run")
         if stop_after is not None and state != COMPLETED:
             assert state == STOPPED, runs.get("the-run").reason

@@ -27,6 +27,7 @@ from privity.common.storage.journal import Journal
 from privity.deploy.consortium.provisioning import HOST, Consortium, Limits, point_to, provision
 from privity.deploy.operator import operator_client
 from privity.deploy.operator.operator_client import OperatorClient
+from privity.deploy.operator.run_submission import submit_to
 from privity.party.approvals import Approvals
 from tests.crash.node import CURATOR, Life, live
 from tests.crash.recording import Record, Records
@@ -320,7 +321,9 @@ class World:
         """Submit, do what the courses of the runs say, and ask for the ends: what the operator does."""
         run = self.template.run
         for name in run.called:
-            self._insist(partial(self._client.submit, run.request(), f"token-{name}", name))
+            self._insist(
+                partial(submit_to, self._client, self.consortium.manifest, run.request(), f"token-{name}", name)
+            )
         while not self._over and not self._closed.issuperset(run.called):
             for name, course in run.courses:
                 if name not in self._closed:

@@ -14,12 +14,12 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from privity.common.errors import PrivityError
+from privity.common.signed_request import open_request
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
-from privity.curator import run_queue
+from privity.curator import submissions
 from privity.curator.call_quotas import PARSED, CallQuotas, Quota
 from privity.curator.metrics import CuratorMetrics
-from privity.curator.run_request import parse_request
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.harness.tls import HOST, OPERATOR
@@ -76,9 +76,9 @@ def test_the_curator_answers_others_while_it_reads_a_request(tmp_path: Path, mon
     def slow(data: bytes) -> object:
         reading.set()
         assert answered.wait(20), "nobody else was answered meanwhile"
-        return parse_request(data)
+        return open_request(data)
 
-    monkeypatch.setattr(run_queue, "parse_request", slow)
+    monkeypatch.setattr(submissions, "open_request", slow)
 
     async def scenario() -> grpc.StatusCode:
         consortium = make_consortium(2, domain=(2, 3), rows=20)

@@ -70,7 +70,7 @@ def test_a_party_without_room_says_what_it_waits_for_and_goes_on(tmp_path: Path,
             make_room = fill(getattr(consortium.parties["party-2"], which))
             if which == "ledger":
                 fill_up(consortium.parties["party-2"].ledger)
-            name = served.submit("one", request())
+            name = network.submit("one", request())
             while not served.notes(served.get(name)):
                 if served.get(name).state not in ("QUEUED", RUNNING):
                     raise AssertionError(served.get(name).reason)
@@ -130,7 +130,7 @@ def test_a_curator_without_room_goes_on_when_there_is_some(tmp_path: Path, monke
         async with NetworkConsortium(tmp_path, consortium) as network:
             await network.stop_agent("party-2")
             served = network.server.runs
-            name = served.submit("one", request())
+            name = network.submit("one", request())
             while not served._journal.keys(f"{name}/answer/"):
                 await asyncio.sleep(0.02)
             make_room = fill(served._journal)
@@ -166,7 +166,7 @@ def test_a_release_for_which_there_is_no_room_is_written_when_there_is(
         consortium = consortium_for_runs(folder=tmp_path)
         async with NetworkConsortium(tmp_path, consortium) as network:
             served = network.server.runs
-            name = served.submit("one", request())
+            name = network.submit("one", request())
             assert await end_of(served, name) == (COMPLETED, "")
             assert len(tried) == 3
             assert {file.name for file in served.release_files(name)} >= {"synthetic.csv"}

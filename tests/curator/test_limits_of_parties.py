@@ -96,7 +96,7 @@ def test_they_are_published_on_connecting_and_when_they_change(tmp_path: Path) -
             await until(("algorithm 'one-way' is not among those allowed", "epsilon 1 is above 0.5 a run"))
             consortium.policies["party-1"] = replace(STRICT, published=())
             # Noticed without a new connection, at the next step.
-            name = network.server.runs.submit("token", json.dumps(REQUEST).encode())
+            name = network.submit("token", json.dumps(REQUEST).encode())
             async for _ in network.server.runs.watch(name):
                 pass
             await until(())

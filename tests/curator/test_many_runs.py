@@ -19,8 +19,8 @@ import pytest
 from privity.common.privacy.ledger import Allowance, Charge
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import PureDP
+from privity.common.run_request import parse_request
 from privity.common.storage.journal import Journal
-from privity.curator.run_request import parse_request
 from privity.curator.run_state import Run
 from privity.curator.run_state_machine import COMPLETED
 from privity.deploy.operator.operator_folder import client_of
@@ -76,7 +76,7 @@ async def soon(more: Callable[[], object]) -> None:
 async def drive(network: NetworkConsortium, tokens: Iterable[int]) -> None:
     """Runs that are all queued at once, each to its end."""
     runs = network.server.runs
-    for name in [runs.submit(f"token-{token}", REQUEST) for token in tokens]:
+    for name in [network.submit(f"token-{token}", REQUEST) for token in tokens]:
         assert await end_of(runs, name) == (COMPLETED, "")
 
 

@@ -26,7 +26,7 @@ from tests.harness.tls import Pair
 
 pytestmark = pytest.mark.process
 
-NO_NOISE = Fraction(600)
+NO_NOISE = Fraction(100)
 
 
 @pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind.method.value)

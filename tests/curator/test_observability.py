@@ -150,8 +150,8 @@ def test_the_curators_figures_over_two_runs(tmp_path: Path) -> None:
         pairs = consortium.tls.pairs
         async with NetworkConsortium(tmp_path, consortium, metrics=address) as network:
             runs = network.server.runs
-            assert (await end_of(runs, runs.submit("one", request())))[0] == FAILED
-            assert (await end_of(runs, runs.submit("two", request(algorithm="dp-subn"))))[0] == COMPLETED
+            assert (await end_of(runs, network.submit("one", request())))[0] == FAILED
+            assert (await end_of(runs, network.submit("two", request(algorithm="dp-subn"))))[0] == COMPLETED
             async with channel(network, pairs[f"operator/{OPERATOR}"]) as link:
                 with pytest.raises(grpc.aio.AioRpcError):
                     await rpc.PartyLinkStub(link).Alive(pb.AliveRequest())
@@ -185,8 +185,8 @@ def test_a_partys_figures_over_a_run_and_a_lost_curator(tmp_path: Path) -> None:
         consortium = consortium_for_runs(policies={"party-1": open_policy(total_epsilon=3)})
         async with NetworkConsortium(tmp_path, consortium, party_metrics={"party-1": address}) as network:
             runs = network.server.runs
-            assert (await end_of(runs, runs.submit("one", request())))[0] == COMPLETED
-            assert (await end_of(runs, runs.submit("two", request(epsilon="50"))))[0] == FAILED
+            assert (await end_of(runs, network.submit("one", request())))[0] == COMPLETED
+            assert (await end_of(runs, network.submit("two", request(epsilon="50"))))[0] == FAILED
             found = await asyncio.to_thread(shown, address)
             assert found["privity_party_connected"] == [({}, 1.0)]
             assert not any(value for _, value in found["privity_party_disconnections_total"])

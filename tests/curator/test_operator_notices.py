@@ -20,6 +20,7 @@ from privity.curator.run_queue import Runs
 from privity.curator.run_state_machine import COMPLETED
 from tests.curator.test_run_driver import request
 from tests.curator.test_run_state_machine import MADE, manifests
+from tests.harness.network import submit_signed
 
 SINCE = "2026-01-02T03:04:05+00:00"
 
@@ -72,7 +73,7 @@ def test_an_end_that_a_kill_kept_from_being_told_is_told_at_the_start(tmp_path: 
     async def scenario() -> None:
         killed = started()
         for name in ("told", "untold"):
-            killed.submit(name, request(), name)
+            submit_signed(killed, MADE.operator, name, request(), name)
             killed._marks.note_end(name, End(COMPLETED))
         killed._marks.note_closed("told", ())
         await killed.close()

@@ -21,6 +21,7 @@ from privity.deploy.operator.run_status import explained
 from privity.party.policy import Approval
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
+from tests.harness.tls import OPERATOR
 
 
 def refusing(party: str) -> PartyRefusedError:
@@ -130,7 +131,7 @@ def test_the_operator_is_told_every_refusal_of_every_party_and_is_told_so_after_
         request = {"format_version": 1, "algorithm": "one-way", "epsilon": "1", "tolerate": 1, "key_bits": 2048}
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
-            name = runs.submit("autumn", json.dumps(request).encode(), "autumn")
+            name = network.submit("autumn", json.dumps(request).encode(), "autumn")
             async for run in runs.watch(name):
                 state = run.state
             assert state == FAILED
@@ -144,12 +145,13 @@ def test_the_operator_is_told_every_refusal_of_every_party_and_is_told_so_after_
             ("party-3", "refused-by-policy"),
         ]
         said = list(explained(status))
+        assert said[1] == f"The operator {OPERATOR} submitted it."
         assert said[0] == f"autumn is FAILED, since {status.since}: 2 parties refuse it."
-        assert said[1] == (
+        assert said[2] == (
             "party-1 says: party-1 refuses the run: algorithm 'one-way' is not among those allowed;"
             " fewer than 5 parties."
         )
-        assert said[3] == "party-3 says: party-3 refuses the run: epsilon 1 is above 0.5 a run."
+        assert said[4] == "party-3 says: party-3 refuses the run: epsilon 1 is above 0.5 a run."
         for party in ("party-1", "party-3"):
             filed = consortium.parties[party].engine._approvals.of("autumn")
             assert filed.state == "refused by policy"

@@ -14,9 +14,9 @@ import pytest
 
 from privity.common.errors import PrivityError
 from privity.common.protocol.steps import Close
+from privity.common.run_request import parse_request
 from privity.curator.announcements import Announcements
 from privity.curator.run_queue import Runs
-from privity.curator.run_request import parse_request
 from privity.curator.run_state_machine import COMPLETED, DISCARDED, FAILED, QUEUED, RUNNING, STOPPED
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
@@ -45,10 +45,10 @@ def test_a_run_from_submission_to_release(tmp_path: Path) -> None:
         consortium = consortium_for_runs()
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
-            name = runs.submit("token", request())
-            assert runs.submit("token", request()) == name, "the same token names the same run"
+            name = network.submit("token", request())
+            assert network.submit("token", request()) == name, "the same token names the same run"
             with pytest.raises(PrivityError, match="another request"):
-                runs.submit("token", request(epsilon="2"))
+                network.submit("token", request(epsilon="2"))
             assert await end_of(runs, name) == (COMPLETED, "")
             assert {p.name for p in runs.release_files(name)} >= {"synthetic.csv", "run.json"}
             for party in consortium.parties.values():
@@ -80,7 +80,7 @@ def test_a_bad_request_is_refused_before_any_party_is_asked(tmp_path: Path, chan
         consortium = consortium_for_runs()
         async with NetworkConsortium(tmp_path, consortium) as network:
             with pytest.raises(PrivityError, match=said):
-                network.server.runs.submit("token", request(**change))
+                network.submit("token", request(**change))
 
     asyncio.run(scenario())
 
@@ -113,19 +113,20 @@ def test_a_partys_refusal_is_the_reason_of_the_end(tmp_path: Path) -> None:
         consortium = consortium_for_runs(policies={"party-2": open_policy(algorithms=("dp-subn",))})
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
-            state, reason = await end_of(runs, runs.submit("token", request()))
+            state, reason = await end_of(runs, network.submit("token", request()))
             assert state == FAILED
             assert "party-2 refuses" in reason
             # The curator lives on and the next run completes.
-            other = runs.submit("another", request(algorithm="dp-subn"))
+            other = network.submit("another", request(algorithm="dp-subn"))
             assert (await end_of(runs, other))[0] == COMPLETED
 
     asyncio.run(scenario())
 
 
-async def stopped_ones(runs: Runs, *, discard: bool = False) -> tuple[str, str]:
+async def stopped_ones(network: NetworkConsortium, *, discard: bool = False) -> tuple[str, str]:
     """One run that was at work and one that was queued, each stopped twice."""
-    running, queued = runs.submit("one", request()), runs.submit("two", request())
+    runs = network.server.runs
+    running, queued = network.submit("one", request()), network.submit("two", request())
     await asyncio.sleep(1.0)
     for _ in range(2):
         runs.stop(running, discard=discard)
@@ -140,7 +141,7 @@ def test_runs_that_are_discarded_end_so_and_nothing_of_them_is_kept(tmp_path: Pa
         async with NetworkConsortium(tmp_path, consortium) as network:
             await network.stop_agent("party-2")
             runs = network.server.runs
-            names = await stopped_ones(runs, discard=True)
+            names = await stopped_ones(network, discard=True)
             network.start_agent("party-2")
             for name in names:
                 assert await end_of(runs, name) == (DISCARDED, "discarded by the operator")
@@ -160,7 +161,7 @@ def test_stopped_runs_are_resumed_where_they_were(tmp_path: Path, restarted: boo
         async with NetworkConsortium(tmp_path, consortium) as network:
             await network.stop_agent("party-2")
             runs = network.server.runs
-            names = await stopped_ones(runs)
+            names = await stopped_ones(network)
             for name in names:
                 assert (await end_of(runs, name)) == (STOPPED, "stopped by the operator")
             if not restarted:
@@ -191,7 +192,7 @@ def test_a_run_that_is_resumed_before_it_could_stop_goes_on(tmp_path: Path) -> N
         async with NetworkConsortium(tmp_path, consortium) as network:
             await network.stop_agent("party-2")
             runs = network.server.runs
-            name = runs.submit("one", request())
+            name = network.submit("one", request())
             while not runs.awaited(runs.get(name)):
                 await asyncio.sleep(0.05)
             runs.stop(name)
@@ -222,7 +223,7 @@ def test_a_run_whose_end_could_not_be_brought_about_is_taken_up_again(
         consortium = consortium_for_runs()
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
-            assert (await end_of(runs, runs.submit("one", request())))[0] == COMPLETED
+            assert (await end_of(runs, network.submit("one", request())))[0] == COMPLETED
         assert len(failed) == 1
 
     asyncio.run(scenario())
@@ -234,7 +235,7 @@ def test_a_stopped_run_can_be_discarded_afterwards(tmp_path: Path) -> None:
         async with NetworkConsortium(tmp_path, consortium) as network:
             await network.stop_agent("party-2")
             runs = network.server.runs
-            name, _ = await stopped_ones(runs)
+            name, _ = await stopped_ones(network)
             assert runs._journal.keys(f"{name}/")
             network.start_agent("party-2")
             runs.stop(name, discard=True)
@@ -252,7 +253,7 @@ def test_a_silent_party_stops_the_run_which_can_be_resumed(tmp_path: Path) -> No
         async with NetworkConsortium(tmp_path, consortium, patience=2.0) as network:
             await network.stop_agent("party-2")
             runs = network.server.runs
-            name = runs.submit("one", request())
+            name = network.submit("one", request())
             await asyncio.sleep(1.5)
             (awaited,) = runs.awaited(runs.get(name))
             assert (awaited.party, awaited.step) == ("party-2", "enrol")
@@ -274,7 +275,7 @@ def test_a_curator_that_stops_takes_its_run_up_again(tmp_path: Path) -> None:
         consortium = consortium_for_runs(folder=tmp_path)
         async with NetworkConsortium(tmp_path, consortium) as network:
             await network.stop_agent("party-2")
-            name = network.server.runs.submit("token", request())
+            name = network.submit("token", request())
             await asyncio.sleep(1.0)
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
@@ -298,7 +299,7 @@ def test_a_curator_that_dies_before_telling_the_parties_tells_them_at_its_next_s
                 return tell(party, step)
 
             desk.tell = dead_before_close
-            name = runs.submit("token", request())
+            name = network.submit("token", request())
             while runs._journal.recall(f"#ended/{name}", "ended") is None:
                 await asyncio.sleep(0.05)
             assert consortium.parties["party-1"].journal.keys(f"{name}/")
@@ -316,11 +317,11 @@ def test_no_name_of_a_run_reaches_the_curators_own_marks(tmp_path: Path, name: s
         consortium = consortium_for_runs(folder=tmp_path)
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
-            before = runs.submit("before", request())
+            before = network.submit("before", request())
             runs.stop(before)
-            assert runs.submit("token", request(), name) == name
+            assert network.submit("token", request(), name) == name
             with pytest.raises(PrivityError, match="another run is called"):
-                runs.submit("other", request(), name)
+                network.submit("other", request(), name)
             assert (await end_of(runs, name))[0] == COMPLETED
         async with NetworkConsortium(tmp_path, consortium) as network:
             assert [(r.name, r.state) for r in network.server.runs.all()] == [(before, STOPPED), (name, COMPLETED)]
@@ -334,8 +335,8 @@ def test_a_discard_that_a_restart_overtakes_is_not_lost(tmp_path: Path) -> None:
         async with NetworkConsortium(tmp_path, consortium) as network:
             await network.stop_agent("party-2")
             runs = network.server.runs
-            name, _ = await stopped_ones(runs)
-            runs.submit("busy", request())
+            name, _ = await stopped_ones(network)
+            network.submit("busy", request())
             await asyncio.sleep(0.5)
             runs.stop(name, discard=True)
         async with NetworkConsortium(tmp_path, consortium) as network:
@@ -351,7 +352,7 @@ def test_a_stop_in_the_moment_of_the_start_is_a_stop(tmp_path: Path, discard: bo
         consortium = consortium_for_runs()
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
-            name = runs.submit("token", request())
+            name = network.submit("token", request())
             while name not in runs._tasks:
                 await asyncio.sleep(0)
             runs.stop(name, discard=discard)
@@ -373,7 +374,7 @@ def test_what_a_run_waits_for_is_told_in_steps_of_ten_seconds(tmp_path: Path) ->
         async with NetworkConsortium(tmp_path, consortium) as network:
             await network.stop_agent("party-2")
             runs = network.server.runs
-            run = runs.get(runs.submit("token", request()))
+            run = runs.get(network.submit("token", request()))
             while run.state != "RUNNING" or not network.server.desk.awaited(run.name):
                 await asyncio.sleep(0.01)
             seen = runs.awaited(run)
@@ -396,7 +397,7 @@ def test_a_curator_that_ends_begins_no_other_run(tmp_path: Path) -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _loop, context: lost.append(context))
         async with NetworkConsortium(tmp_path, consortium_for_runs(), dialling=False, runs_at_once=1) as network:
             runs = network.server.runs
-            names = [runs.submit(token, request()) for token in ("first", "second")]
+            names = [network.submit(token, request()) for token in ("first", "second")]
             while runs.get(names[0]).state != RUNNING:
                 await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)

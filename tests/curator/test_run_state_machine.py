@@ -39,7 +39,7 @@ from privity.curator.run_state_machine import (
 )
 from tests.curator.test_run_driver import request
 from tests.harness.consortium import make_consortium
-from tests.harness.network import NetworkConsortium
+from tests.harness.network import NetworkConsortium, submit_signed
 from tests.harness.places import ROOT
 
 PARTIES = ("party-1", "party-2")
@@ -169,7 +169,7 @@ def test_runs_under_every_event(at_once: int, events: list[tuple[str, Event]]) -
     async def scenario(folder: Path, patched: pytest.MonkeyPatch) -> None:
         world = World(folder, patched, at_once)
         for name in NAMES:
-            world.runs.submit(name, request(), name)
+            submit_signed(world.runs, MADE.operator, name, request(), name)
         await world.settle()
         for name, event in events:
             before = {run.name: run.state for run in world.runs.all()}
@@ -216,7 +216,7 @@ def test_a_run_that_is_stopped_before_it_is_retried_stands_and_others_go_on(
     async def scenario() -> None:
         world = World(tmp_path, monkeypatch, 1)
         monkeypatch.setattr(run_queue, "ROOM_SECONDS", 0.01)
-        first = world.runs.get(world.runs.submit("first", request(), "first"))
+        first = world.runs.get(submit_signed(world.runs, MADE.operator, "first", request(), "first"))
         with monkeypatch.context() as broken:
             broken.setattr(world.runs._schemas, "of", lambda: None)  # takes an argument: an error nobody foresaw
             async with asyncio.timeout(10):
@@ -224,7 +224,7 @@ def test_a_run_that_is_stopped_before_it_is_retried_stands_and_others_go_on(
                     await asyncio.sleep(0)
         await apply(world, "first", event)
         await asyncio.sleep(0.05)
-        world.runs.submit("second", request(), "second")
+        submit_signed(world.runs, MADE.operator, "second", request(), "second")
         await world.settle()
         assert first.state in FINAL
         assert world.runs.get("second").state is RUNNING
@@ -244,7 +244,7 @@ def test_every_event_in_every_state() -> None:
         world = World(folder, patched, 1)
         name = "second" if state is QUEUED else "first"
         for submitted in NAMES:
-            world.runs.submit(submitted, request(), submitted)
+            submit_signed(world.runs, MADE.operator, submitted, request(), submitted)
         await world.settle()
         for step in ways[state]:
             await apply(world, name, step)

@@ -37,7 +37,7 @@ def only_these(consortium: TestConsortium, names: list[str]) -> TestConsortium:
 async def released(folder: Path, consortium: TestConsortium, asked: bytes) -> list[Path]:
     async with NetworkConsortium(folder, consortium) as network:
         runs = network.server.runs
-        assert await end_of(runs, runs.submit("token", asked, "run-1")) == (COMPLETED, "")
+        assert await end_of(runs, network.submit("token", asked, "run-1")) == (COMPLETED, "")
         return runs.release_files("run-1")
 
 
@@ -80,10 +80,10 @@ def test_a_policy_that_demands_more_parties_refuses_and_nothing_is_charged(tmp_p
     async def scenario() -> None:
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
-            state, reason = await end_of(runs, runs.submit("token", request(parties=THREE)))
+            state, reason = await end_of(runs, network.submit("token", request(parties=THREE)))
             assert state == FAILED
             assert "fewer than 4 parties" in reason
-            assert await end_of(runs, runs.submit("another", request(parties=FOUR))) == (COMPLETED, "")
+            assert await end_of(runs, network.submit("another", request(parties=FOUR))) == (COMPLETED, "")
 
     asyncio.run(scenario())
     for party in consortium.parties.values():
@@ -113,7 +113,7 @@ def test_every_fault_of_a_choice_of_parties_is_named_before_anybody_is_asked(
     network = NetworkConsortium(tmp_path, consortium, dialling=False)
     network.seal(replace(consortium.manifest, **changes))
     with pytest.raises(PrivityError) as caught:
-        network.server.runs.submit("token", request(**asked))
+        network.submit("token", request(**asked))
     for words in told:
         assert words in str(caught.value) + str(caught.value.remedy)
     assert network.server.runs.all() == []

@@ -53,7 +53,7 @@ async def released(network: NetworkConsortium) -> dict[str, dict[str, Any]]:
     """Every run to its end: the files of its release but for the run's own digests, which depend on keys."""
     runs, found = network.server.runs, {}
     for name, asked in REQUESTS.items():
-        runs.submit(name, asked, name)
+        network.submit(name, asked, name)
     for name in REQUESTS:
         assert await end_of(runs, name) == (COMPLETED, "")
         files = {path.name: path for path in runs.release_files(name)}
@@ -106,7 +106,7 @@ def test_a_run_that_waits_for_its_owner_lets_others_by_and_takes_the_next_place(
         consortium = make_consortium(2, rows=20, policies=ASKS)
         async with NetworkConsortium(tmp_path, consortium, runs_at_once=1) as network:
             runs = network.server.runs
-            names = [runs.submit(name, request(), name) for name in ("first", "second", "third")]
+            names = [network.submit(name, request(), name) for name in ("first", "second", "third")]
             await until(lambda: all(runs.get(name).state == WAITING for name in names))
             approve(consortium, "third")
             assert await end_of(runs, "third") == (COMPLETED, "")
@@ -123,7 +123,7 @@ def test_an_answer_that_comes_while_an_owner_is_awaited_is_counted(tmp_path: Pat
         consortium = make_consortium(2, rows=20, policies=ASKS)
         async with NetworkConsortium(tmp_path, consortium, dialling=False) as network:
             runs = network.server.runs
-            run = runs.get(runs.submit("autumn", request(), "autumn"))
+            run = runs.get(network.submit("autumn", request(), "autumn"))
             network.start_agent("party-2")
             await until(lambda: run.state == WAITING)
             network.start_agent("party-1")
@@ -140,7 +140,7 @@ def test_not_more_runs_wait_than_parties_keep_open(tmp_path: Path, monkeypatch: 
         consortium = make_consortium(2, rows=20, policies=ASKS)
         async with NetworkConsortium(tmp_path, consortium, runs_at_once=1) as network:
             runs = network.server.runs
-            names = [runs.submit(name, request(), name) for name in ("first", "second", "third")]
+            names = [network.submit(name, request(), name) for name in ("first", "second", "third")]
             await until(lambda: [runs.get(name).state for name in names] == [WAITING, WAITING, QUEUED])
             runs.stop("first", discard=True)
             await until(lambda: runs.get("third").state == WAITING)
@@ -159,7 +159,7 @@ def test_operator_and_owner_read_the_same_words_and_they_outlive_the_curator(tmp
         consortium = make_consortium(2, rows=20, policies=ASKS, folder=tmp_path)
         approvals = consortium.parties["party-2"].engine._approvals
         async with NetworkConsortium(tmp_path, consortium) as network:
-            network.server.runs.submit("autumn", request(), "autumn")
+            network.submit("autumn", request(), "autumn")
             words = await said(network)
             owner = approvals.of("autumn").in_words("party-2")
             assert owner.startswith(f"awaits party-2: {OWNER}, since 20")
@@ -187,7 +187,7 @@ def test_a_run_that_goes_on_no_more_waits_at_no_party(tmp_path: Path, end: str, 
         approvals = consortium.parties["party-2"].engine._approvals
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
-            run = runs.get(runs.submit("autumn", request(), "autumn"))
+            run = runs.get(network.submit("autumn", request(), "autumn"))
             await until(lambda: run.state == WAITING)
             if away:
                 await network.stop_agent("party-2")
@@ -243,7 +243,7 @@ def test_a_curator_that_ends_with_several_runs_at_work_goes_on_with_all(tmp_path
             await network.stop_agent("party-3")
             runs = network.server.runs
             for name, asked in REQUESTS.items():
-                runs.submit(name, asked, name)
+                network.submit(name, asked, name)
             await until(lambda: sum(run.state == RUNNING for run in runs.all()) == 2)
             await asyncio.sleep(0.3)
             runs.stop("masks")

@@ -58,7 +58,7 @@ def test_everybody_signs_and_the_root_is_all_that_a_reader_needs(tmp_path: Path)
     async def scenario() -> None:
         async with NetworkConsortium(tmp_path, a_real_consortium()) as network:
             runs = network.server.runs
-            assert await end_of(runs, runs.submit("t", request(), "autumn")) == (COMPLETED, "")
+            assert await end_of(runs, network.submit("t", request(), "autumn")) == (COMPLETED, "")
             await until(lambda: len(signers(tmp_path)) == 3)
             assert ATTESTATIONS in {file.name for file in runs.release_files("autumn")}
 
@@ -77,7 +77,7 @@ def test_a_party_that_is_away_holds_up_nothing_and_signs_when_it_is_back(tmp_pat
     async def scenario() -> None:
         async with NetworkConsortium(tmp_path, a_real_consortium()) as network:
             runs = network.server.runs
-            name = runs.submit("t", request(), "autumn")
+            name = network.submit("t", request(), "autumn")
             tell = network.server.desk.tell
 
             def away(party: str, step: object) -> asyncio.Future:
@@ -110,7 +110,7 @@ def test_a_curator_that_ends_while_one_is_away_asks_it_after_the_next_start(tmp_
     async def first(consortium: TestConsortium) -> None:
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
-            name = runs.submit("t", request(), "autumn")
+            name = network.submit("t", request(), "autumn")
             tell = network.server.desk.tell
 
             def away(party: str, step: object) -> asyncio.Future:
@@ -148,7 +148,7 @@ def test_a_party_killed_after_it_signed_says_the_same_again_also_once_the_run_is
     async def scenario() -> None:
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
-            name = runs.submit("t", request(), "autumn")
+            name = network.submit("t", request(), "autumn")
             await end_of(runs, name)
             await until(lambda: signers(tmp_path) == ["party-2", "party-3"])
             await network.stop_agent("party-1")
@@ -186,7 +186,7 @@ def test_a_statement_that_does_not_hold_is_left_out_and_named(tmp_path: Path) ->
     async def scenario() -> str:
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
-            name = runs.submit("t", request(), "autumn")
+            name = network.submit("t", request(), "autumn")
             await end_of(runs, name)
             # It is told of the end all the same.
             await until(lambda: not consortium.parties["party-2"].journal.keys("autumn/"))
@@ -223,7 +223,7 @@ def test_who_does_not_attest_is_named_after_a_restart_too_until_it_attests(tmp_p
                 return tell(party, step)
 
             network.server.desk.tell = away
-            name = runs.submit("t", request(), "autumn")
+            name = network.submit("t", request(), "autumn")
             await end_of(runs, name)
             await until(lambda: runs._marks.untold() == [("autumn", "party-2")])
             return runs.get(name).last_error
@@ -263,7 +263,7 @@ def test_a_curator_whose_key_was_renewed_during_the_run_signs_by_the_newer_manif
                 sign(run, sealed)
 
             runs._signed.sign = after_a_renewal
-            assert (await end_of(runs, runs.submit("t", request(), "autumn")))[0] == COMPLETED
+            assert (await end_of(runs, network.submit("t", request(), "autumn")))[0] == COMPLETED
             await until(lambda: len(signers(tmp_path)) == 3)
 
     asyncio.run(scenario())
@@ -279,7 +279,7 @@ def test_a_release_that_cannot_be_signed_is_published_all_the_same(tmp_path: Pat
         async with NetworkConsortium(tmp_path, a_real_consortium()) as network:
             runs = network.server.runs
             runs._signed._key = tmp_path / "nowhere.key"
-            assert (await end_of(runs, runs.submit("t", request(), "autumn")))[0] == COMPLETED
+            assert (await end_of(runs, network.submit("t", request(), "autumn")))[0] == COMPLETED
             await until(lambda: len(signers(tmp_path)) == 3)
 
     asyncio.run(scenario())
@@ -293,7 +293,7 @@ def test_parties_of_a_run_that_failed_are_asked_nothing(tmp_path: Path) -> None:
         consortium = a_real_consortium()
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
-            runs.submit("t", request(), "autumn")
+            network.submit("t", request(), "autumn")
             runs.stop("autumn", discard=True)
             await end_of(runs, "autumn")
             for party in consortium.parties.values():

@@ -23,10 +23,10 @@ from privity.common.privacy.population import Population
 from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.protocol.secure_sum_method import Method
 from privity.common.protocol.steps import Close, Reply, Step
+from privity.common.run_request import RunRequest
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.wire.codec import encode_step
 from privity.curator.run_driver import RunDriver
-from privity.curator.run_request import RunRequest
 from privity.curator.traffic_meter import Meter
 from privity.deploy.audit import audited_consortium as production
 from privity.deploy.audit.audited_consortium import POPULATION, Consortium
@@ -34,7 +34,7 @@ from privity.deploy.audit.audited_consortium import Member as Party
 from privity.party.charged_releases import EntropySource
 from privity.party.policy import Approval, Policy
 from privity.party.rows import Rows
-from tests.harness.tls import TestTls
+from tests.harness.tls import OPERATOR, TestTls
 
 KEY_BITS = 512
 
@@ -146,6 +146,7 @@ class TestConsortium(Consortium):
             folder=folder,
             simulation=simulation,
             certificates=self.tls.certificates,
+            operator=self.tls.pairs[f"operator/{OPERATOR}"],
             parties_per_person=parties_per_person,
             identities=identities,
             recode=recode,
@@ -158,7 +159,7 @@ class TestConsortium(Consortium):
 
     def tell(self, party: str, step: Step) -> Reply:
         """As the curator's side does, with everything recorded; a refusal comes back as a reply."""
-        step = self.tamper(party, step)
+        step = self.signed(self.tamper(party, step))
         self.told.append((party, step))
         message = encode_step(step)
         self.recorder.sent.append((party, message))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import secrets
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -21,13 +22,14 @@ from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.secure_sum_method import Method
 from privity.common.protocol.session import Session
 from privity.common.protocol.steps import Begin, Enrol, Enrolled
+from privity.common.signed_request import sign_request
 from privity.common.storage.canonical_json import b64
 from privity.common.storage.safe_files import write_whole
 from privity.curator import announcements
 from privity.curator.answer_store import Answers
 from privity.curator.leases import DAY
 from privity.curator.network_backend import NetworkBackend
-from privity.curator.run_queue import RUNS_AT_ONCE
+from privity.curator.run_queue import RUNS_AT_ONCE, Runs
 from privity.curator.server import CuratorConfig, CuratorServer
 from privity.curator.traffic_meter import Meter
 from privity.party.agent import Agent
@@ -82,6 +84,14 @@ class TestNode(Node):
     def engine(self) -> PartyEngine:
         self._engine.adopt(self.manifests.current())
         return self._engine
+
+
+def submit_signed(runs: Runs, operator: tuple[bytes, bytes], token: str, request: bytes, name: str = "") -> str:
+    """Name of the run of a request that the operator with this certificate and key (PEM) signs and submits."""
+    certificate, key = operator
+    run = name or f"run-{secrets.token_hex(6)}"
+    signed = sign_request(json.loads(request), run, runs._manifests.current(), certificate, key)
+    return runs.take(token, runs.read(signed.bytes(), signed.operator))
 
 
 class NetworkConsortium:
@@ -195,12 +205,16 @@ class NetworkConsortium:
             await self.stop_agent(name)
         await self.server.stop()
 
+    def submit(self, token: str, request: bytes, name: str = "") -> str:
+        """A run, as an operator's client submits it."""
+        return submit_signed(self.server.runs, self.consortium.operator, token, request, name)
+
     async def begin(self, spec: RunSpec | None = None) -> RunPlan:
         """Enrol every party over the network and give it the plan."""
         spec = spec or self.consortium.spec()
 
         async def enrol(member: str) -> Enrolment:
-            reply = await self.server.desk.ask(member, Enrol(spec), "enrolment")
+            reply = await self.server.desk.ask(member, self.consortium.signed(Enrol(spec)), "enrolment")
             assert isinstance(reply, Enrolled)
             return Enrolment.from_dict(reply.enrolment)
 

@@ -140,7 +140,7 @@ class RepeatedRun:
         runs._journal.record(f"{name}/seed", "seed", SAMPLING_SEED)
         if "key_bits" in self._request:
             runs._journal.record(f"{name}/secret", "secret", _secret())
-        runs.submit(name, json.dumps(self._request).encode(), name)
+        network.submit(name, json.dumps(self._request).encode(), name)
 
 
 async def _ended(runs: Runs, name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from privity.common.crypto.identity import Identity
 from privity.common.errors import PrivityError
 from privity.common.node.metrics_page import known_code
 from privity.common.protocol.steps import Reply, Step
+from privity.common.signed_request import sign_request
 from privity.common.wire.codec import CHUNK_BYTES, encode_reply
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.curator.call_quotas import Quota
@@ -56,7 +58,9 @@ def _rpc(path: str, holder: str, message, streams: tuple[bool, bool] = (False, F
 
 CRASHES = {code.name for code in (grpc.StatusCode.UNKNOWN, grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.INTERNAL)}
 """How a call ends in which the curator met what nobody foresaw."""
-SUBMIT = pb.SubmitRequest(token="token", request=REQUEST, name="run-7")
+CONSORTIUM = make_consortium(3, domain=(2, 3), rows=20)
+SIGNED = sign_request(json.loads(REQUEST), "run-7", CONSORTIUM.manifest, *CONSORTIUM.operator)
+SUBMIT = pb.SubmitRequest(token="token", request=SIGNED.bytes())
 LIMITS = PublishedLimits.signed(
     "test", "party-1", RunLimits(minimum_parties=2, algorithms=("mst",)), 1, Identity.generate()
 ).document()
@@ -92,7 +96,9 @@ class CuratorTarget:
     """
 
     def __init__(self, folder: Path, seed: int, replies: Sequence[Answered]) -> None:
-        self._network = NetworkConsortium(folder, make_consortium(3, domain=(2, 3), rows=20), reflection=True)
+        self._network = NetworkConsortium(
+            folder, make_consortium(3, domain=(2, 3), rows=20, tls=CONSORTIUM.tls), reflection=True
+        )
         self._random = random.Random(seed)
         self._mutators = {rpc: Mutator(seed + place, [rpc.valid], rpc.kind) for place, rpc in enumerate((*RPCS, SEND))}
         honest = {step.key: (step, message) for (_, step), (_, message) in replies}

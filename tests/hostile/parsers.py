@@ -28,6 +28,7 @@ from privity.common.privacy.budget import exact_number
 from privity.common.privacy.ledger_lines import Line
 from privity.common.protocol.run_spec import check_run_name
 from privity.common.protocol.transcript import open_transcript
+from privity.common.run_request import parse_request
 from privity.common.storage.canonical_json import fraction, parse
 from privity.common.synthesis.models.load_model import load_model
 from privity.common.text.secret_texts import holds_secret
@@ -35,7 +36,6 @@ from privity.common.text.short_values import shorten
 from privity.common.text.visible import in_line, in_lines
 from privity.common.wire.codec import MalformedMessageError, decode_reply, decode_step
 from privity.common.wire.v1 import privity_pb2 as pb
-from privity.curator.run_request import parse_request
 from privity.deploy.python.release_sources import fetch_release
 
 REFUSALS = (PrivityError, ValueError, MalformedMessageError)

@@ -98,7 +98,7 @@ class Scene:
         await self.curator.__aexit__()
 
     async def serves_on(self, run: str = "run-9") -> None:
-        self.curator.steps.put_nowait(encode_step(Enrol(self.consortium.spec(run=run))))
+        self.curator.steps.put_nowait(encode_step(self.consortium.signed(Enrol(self.consortium.spec(run=run)))))
         reply = await self.curator.answer()
         assert not isinstance(reply, Refusal), reply
         assert not self.agent.done()

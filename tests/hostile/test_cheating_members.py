@@ -148,8 +148,8 @@ def test_blocks_of_two_runs_asked_for_by_turns_are_under_their_own_masks() -> No
     consortium = make_consortium(3)
     rounds = []
     for run in ("run-1", "run-2"):
-        plan = consortium.begin(consortium.spec(run=run, epsilon=Fraction(400)))
-        rounds.append((plan, laplace_round(run, "test", "1", TABLES, Fraction(400))))
+        plan = consortium.begin(consortium.spec(run=run, epsilon=Fraction(100)))
+        rounds.append((plan, laplace_round(run, "test", "1", TABLES, Fraction(100))))
     for _, round_ in rounds:
         for name in consortium.parties:
             assert consortium.tell(name, Contribute(round_)) == Done()

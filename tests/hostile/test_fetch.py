@@ -32,6 +32,7 @@ from privity.common.release.release_contents import (
     SCHEMA,
 )
 from privity.common.release.release_folder import read_release
+from privity.common.signed_request import SignedRequest
 from privity.common.storage.canonical_json import b64
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
@@ -351,16 +352,19 @@ def test_the_longest_epsilons_that_are_read_are_shown(curator: LyingCurator) -> 
             assert (done.returncode, "Traceback" in done.stderr) == (Exit.DONE, False), done.stderr
 
 
+NOTHING = SignedRequest({}, b"")
+
+
 @pytest.mark.parametrize("name", ["autumn; curl evil", "", "$(evil)", "-x", "a\nb", "a" * 64, "spring"])
 def test_the_name_of_a_run_is_checked_before_it_stands_in_a_command(curator: LyingCurator, name: str) -> None:
     client = client_of(curator.operator)
     curator.status = pb.RunStatus(run=name, epsilon="1", state="RUNNING")
-    calls = [lambda: client.submit({}, "autumn", "autumn"), lambda: client.why("autumn")]
+    calls = [lambda: client.submit(NOTHING, "autumn", "autumn"), lambda: client.why("autumn")]
     if name != "spring":
-        calls += [client.runs, lambda: client.submit({}, "token")]
+        calls += [client.runs, lambda: client.submit(NOTHING, "token")]
     for call in calls:
         with pytest.raises(PrivityError) as found:
             call()
         assert found.value.kind is Catalogue.MALFORMED
     curator.status = pb.RunStatus(run="autumn", epsilon="1")
-    assert client.submit({}, "autumn", "autumn") == client.why("autumn").run == "autumn"
+    assert client.submit(NOTHING, "autumn", "autumn") == client.why("autumn").run == "autumn"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -16,6 +17,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.logs import content_of
 from privity.common.protocol.steps import Refusal
+from privity.common.signed_request import sign_request
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.curator.grpc_services import OperatorServicer
@@ -57,7 +59,7 @@ REQUESTS = {
     "Publish": pb.PublishRequest(),
     "NextStep": pb.NextStepRequest(),
     "Alive": pb.AliveRequest(),
-    "Submit": pb.SubmitRequest(token="token", request=request()),
+    "Submit": pb.SubmitRequest(token="token"),
     "Stop": pb.StopRequest(run="autumn"),
     "List": pb.ListRequest(),
     "Check": health_pb2.HealthCheckRequest(),
@@ -70,6 +72,10 @@ async def told(network: NetworkConsortium, role: str, method: str, message: Any 
     pair = network.consortium.tls.pairs["operator/boss" if role == "operator" else "party/party-1"]
     async with channel(network, pair) as link:
         call = getattr(STUBS[role](link), method)
+        if method == "Submit":
+            manifest, pair = network.server._manifests.current(), network.consortium.operator
+            signed = sign_request(json.loads(request()), "winter", manifest, *pair)
+            message = pb.SubmitRequest(token="token", request=signed.bytes())
         try:
             if method == "SendReply":
                 await call(_chunks(), timeout=9)
@@ -100,7 +106,7 @@ def test_the_caller_is_told_the_class_of_what_nobody_foresaw(
 
     async def scenario() -> tuple[grpc.StatusCode, str]:
         async with NetworkConsortium(tmp_path, consortium_for_runs(), dialling=False) as network:
-            network.server.runs.submit("autumn", request(), "autumn")
+            network.submit("autumn", request(), "autumn")
             owner, name = BREAKS[role, method]
             with monkeypatch.context() as patch:
                 if isinstance(owner, str):
@@ -127,7 +133,7 @@ def test_a_file_of_a_release_that_cannot_be_read_is_told_without_its_path(tmp_pa
     async def scenario() -> tuple[grpc.StatusCode, str]:
         async with NetworkConsortium(tmp_path, consortium_for_runs()) as network:
             runs = network.server.runs
-            assert (await end_of(runs, runs.submit("t", request(), "autumn")))[0] == COMPLETED
+            assert (await end_of(runs, network.submit("t", request(), "autumn")))[0] == COMPLETED
             (tmp_path / "curator" / "releases" / "autumn" / "another").mkdir()
             return await told(network, "operator", "Fetch")
 

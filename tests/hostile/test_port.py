@@ -26,7 +26,7 @@ from tests.hostile.tally import memory_mb
 
 pytestmark = pytest.mark.process
 
-NO_NOISE = Fraction(600)
+NO_NOISE = Fraction(100)
 CONNECTIONS = 30
 
 
@@ -189,7 +189,9 @@ def test_a_large_reply_that_nobody_waits_for_is_not_collected(tmp_path: Path) ->
 
 def test_a_reply_larger_than_the_step_can_have_is_refused(tmp_path: Path) -> None:
     async def attack(network: NetworkConsortium, party: AsParty2) -> None:
-        asking = asyncio.create_task(network.server.desk.ask("party-2", Enrol(network.consortium.spec()), "enrolment"))
+        asking = asyncio.create_task(
+            network.server.desk.ask("party-2", network.consortium.signed(Enrol(network.consortium.spec())), "enrolment")
+        )
         await asyncio.sleep(0.1)
         assert network.server.desk.largest_reply("party-2") == LARGEST_REPLY
         before = memory_mb()
@@ -204,7 +206,9 @@ def test_a_reply_larger_than_the_step_can_have_is_refused(tmp_path: Path) -> Non
 
 def test_a_party_has_one_reply_on_its_way_however_many_it_begins(tmp_path: Path) -> None:
     async def attack(network: NetworkConsortium, party: AsParty2) -> None:
-        asking = asyncio.create_task(network.server.desk.ask("party-2", Enrol(network.consortium.spec()), "enrolment"))
+        asking = asyncio.create_task(
+            network.server.desk.ask("party-2", network.consortium.signed(Enrol(network.consortium.spec())), "enrolment")
+        )
         await asyncio.sleep(0.1)
         go_on = asyncio.Event()
 
@@ -226,7 +230,9 @@ def test_a_party_has_one_reply_on_its_way_however_many_it_begins(tmp_path: Path)
 def test_a_spoilt_reply_fails_the_step_that_it_answers_by_name(tmp_path: Path) -> None:
     async def attack(network: NetworkConsortium, party: AsParty2) -> None:
         desk = network.server.desk
-        asking = asyncio.create_task(desk.ask("party-2", Enrol(network.consortium.spec()), "enrolment"))
+        asking = asyncio.create_task(
+            desk.ask("party-2", network.consortium.signed(Enrol(network.consortium.spec())), "enrolment")
+        )
         await asyncio.sleep(0.1)
         spoilt = pb.Reply(run="run-1", key="enrol", enrolled=pb.Enrolled(enrolment=b"[" * 5_000))
 

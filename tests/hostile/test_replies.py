@@ -159,14 +159,14 @@ def test_a_lie_fails_its_run_by_name_and_the_next_run_completes(tmp_path: Path, 
             runs = network.server.runs
             for engine in engines:
                 engine.handle = lying(engine.handle)
-            lied = runs.submit("lied", request(algorithm))
+            lied = network.submit("lied", request(algorithm))
             state, reason = await end(runs, lied)
             assert state == FAILED
             assert said in reason
             assert not (tmp_path / "curator" / "releases" / lied).exists()
             for engine in engines:
                 del engine.handle
-            assert await end(runs, runs.submit("honest", request(algorithm))) == (COMPLETED, "")
+            assert await end(runs, network.submit("honest", request(algorithm))) == (COMPLETED, "")
 
     asyncio.run(scenario())
 
@@ -192,11 +192,11 @@ def test_a_block_that_is_none_is_asked_of_its_party_once_more_and_then_fails(tmp
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs = network.server.runs
             engine.handle = lying
-            state, reason = await end(runs, runs.submit("lied", request("one-way")))
+            state, reason = await end(runs, network.submit("lied", request("one-way")))
             assert state == FAILED
             assert "the blob of party-2: bad signature" in reason
             engine.handle = honest
-            assert await end(runs, runs.submit("honest", request("one-way"))) == (COMPLETED, "")
+            assert await end(runs, network.submit("honest", request("one-way"))) == (COMPLETED, "")
 
     asyncio.run(scenario())
 

@@ -43,6 +43,7 @@ from tests.harness.consortium import TestConsortium, make_consortium, open_polic
 from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium
 from tests.harness.steps import laplace, laplace_round
+from tests.harness.tls import OPERATOR
 
 ASKS = open_policy(approval=Approval.MANUAL)
 NAME = "party-1"
@@ -88,18 +89,18 @@ def test_a_run_waits_until_it_is_approved_and_then_goes_on(tmp_path: Path) -> No
 
 def test_who_asks_is_kept_with_what_was_asked_and_changes_nothing_of_it(tmp_path: Path) -> None:
     consortium = waiting(tmp_path)
-    enrol = Enrol(consortium.spec(), "registry")
+    enrol = Enrol(consortium.spec())
     assert consortium.tell(NAME, enrol) == Pending(OWNER, ANY)
     say_yes(tmp_path)
-    assert isinstance(consortium.tell(NAME, replace(enrol, submitter="another")), Enrolled)
-    assert desk(tmp_path).of("run-1").submitter == "registry"
-    consortium.tell(NAME, Enrol(consortium.spec("run-2", epsilon=Fraction(2000)), "registry"))
+    assert isinstance(consortium.tell(NAME, enrol), Enrolled)
+    assert desk(tmp_path).of("run-1").submitter == OPERATOR
+    consortium.tell(NAME, Enrol(consortium.spec("run-2", algorithm="magic")))
     assert desk(tmp_path).of("run-2").denied
-    assert desk(tmp_path).of("run-2").submitter == "registry"
-    consortium.tell(NAME, Enrol(consortium.spec("run-3"), "registry"))
+    assert desk(tmp_path).of("run-2").submitter == OPERATOR
+    consortium.tell(NAME, Enrol(consortium.spec("run-3")))
     consortium.tell(NAME, Close("run-3", "FAILED"))
     assert desk(tmp_path).of("run-3").closed
-    assert desk(tmp_path).of("run-3").submitter == "registry"
+    assert desk(tmp_path).of("run-3").submitter == OPERATOR
 
 
 def test_how_far_a_run_has_come_is_read_from_the_answers(tmp_path: Path) -> None:
@@ -193,7 +194,7 @@ def swapped(consortium: TestConsortium, spec: RunSpec) -> None:
 def test_an_approval_goes_to_no_other_spec_than_the_one_read(tmp_path: Path) -> None:
     consortium, approvals = waiting(tmp_path), desk(tmp_path)
     cheap = consortium.spec(epsilon=Fraction(1, 10))
-    dear = replace(cheap, epsilon=Fraction(900))
+    dear = replace(cheap, epsilon=Fraction(90))
     consortium.tell(NAME, Enrol(cheap))
     read = approvals.of("run-1")
     swapped(consortium, dear)
@@ -214,7 +215,7 @@ def test_an_approval_is_gone_with_the_spec_that_it_was_given_to(tmp_path: Path) 
     spec = consortium.spec(epsilon=Fraction(1, 10))
     consortium.tell(NAME, Enrol(spec))
     say_yes(tmp_path)
-    swapped(consortium, replace(spec, epsilon=Fraction(900)))
+    swapped(consortium, replace(spec, epsilon=Fraction(90)))
     assert desk(tmp_path).of("run-1").waits
     assert charged(consortium.parties[NAME].ledger) == []
 
@@ -242,7 +243,7 @@ def test_what_a_crash_left_of_an_approval_passes_for_no_other(tmp_path: Path) ->
 def test_a_rejection_is_of_the_name_whatever_the_spec(tmp_path: Path, first: str) -> None:
     consortium, approvals = waiting(tmp_path), desk(tmp_path)
     spec = consortium.spec()
-    dear = replace(spec, epsilon=Fraction(900))
+    dear = replace(spec, epsilon=Fraction(90))
     consortium.tell(NAME, Enrol(spec))
     read = approvals.of("run-1")
     if first == "swapped":

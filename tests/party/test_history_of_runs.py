@@ -17,18 +17,26 @@ from privity.party.policy import Approval
 from tests.harness.consortium import make_consortium, open_policy
 from tests.party.test_approvals import ASKS, NAME, WHOLE, desk, say_yes, waiting
 
+LITTLE = {"epsilon_per_run": Fraction(10), "total_epsilon": Fraction(20)}
+
 
 def test_a_run_that_the_policy_refuses_is_filed_with_all_reasons_and_waits_for_nobody(tmp_path: Path) -> None:
     consortium = make_consortium(
-        3, policies={NAME: open_policy(approval=Approval.MANUAL, algorithms=("mst",))}, folder=tmp_path
+        3,
+        policies={
+            NAME: open_policy(
+                approval=Approval.MANUAL, algorithms=("mst",), epsilon_per_run=Fraction(10), total_epsilon=Fraction(20)
+            )
+        },
+        folder=tmp_path,
     )
-    step = Enrol(consortium.spec(epsilon=Fraction(2000)))
+    step = Enrol(consortium.spec(epsilon=Fraction(90)))
     reply = consortium.tell(NAME, step)
     assert isinstance(reply, Refusal)
     reasons = (
         "algorithm 'dp-subn' is not among those allowed",
-        "epsilon 2000 is above 1000 a run",
-        "party-1: asked 2000, 1000 left of 1000 for population 'test people'",
+        "epsilon 90 is above 10 a run",
+        "party-1: asked 90, 20 left of 20 for population 'test people'",
     )
     assert reply.message == f"party-1 refuses the run: {'; '.join(reasons)}"
     (filed,) = desk(tmp_path).filed()
@@ -72,12 +80,12 @@ def test_a_run_that_is_refused_while_it_waits_or_goes_on_is_in_the_history_too(t
 
 def test_another_run_may_be_asked_for_under_the_name_of_one_that_was_refused(tmp_path: Path) -> None:
     consortium = waiting(tmp_path)
-    assert isinstance(consortium.tell(NAME, Enrol(consortium.spec(epsilon=Fraction(2000)))), Refusal)
+    assert isinstance(consortium.tell(NAME, Enrol(consortium.spec(algorithm="magic"))), Refusal)
     fits = consortium.spec()
     assert isinstance(consortium.tell(NAME, Enrol(fits)), Pending)
     assert desk(tmp_path).of("run-1").spec == fits
     # And one that waits is not overwritten by one that is refused.
-    refused = consortium.tell(NAME, Enrol(consortium.spec(epsilon=Fraction(2000))))
+    refused = consortium.tell(NAME, Enrol(consortium.spec(algorithm="magic")))
     assert isinstance(refused, Refusal)
     assert (desk(tmp_path).of("run-1").spec, desk(tmp_path).of("run-1").state) == (fits, "waits for approval")
 
@@ -132,9 +140,9 @@ def test_no_curator_makes_a_party_keep_refusals_without_end(tmp_path: Path) -> N
     consortium = waiting(tmp_path)
     consortium.tell(NAME, Enrol(consortium.spec("waits")))
     for number in range(MOST_DENIED + 5):
-        consortium.tell(NAME, Enrol(consortium.spec(f"run-{number}", epsilon=Fraction(2000))))
+        consortium.tell(NAME, Enrol(consortium.spec(f"run-{number}", algorithm="magic")))
     names = [filed.spec.run for filed in desk(tmp_path).filed()]
     assert names == ["waits", *(f"run-{number}" for number in range(5, MOST_DENIED + 5))]
     journal = consortium.parties[NAME].journal
     assert journal.count("#denied/") == MOST_DENIED
-    assert journal.count("#") == 2 + 2 * MOST_DENIED
+    assert journal.count("#") == 3 + 2 * MOST_DENIED

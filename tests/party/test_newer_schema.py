@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from privity.common.consortium.manifest import Manifest, sign_manifest
+from privity.common.consortium.manifest import Manifest, read_manifest, sign_manifest
 from privity.common.consortium.member_folder import make_folder, make_join
 from privity.common.consortium.schema_file import END_AWAITED, SCHEMA_AWAITED, SchemaFile
 from privity.common.crypto.identity import Identity
@@ -21,11 +21,12 @@ from privity.common.privacy.population import parse_population
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.secure_sum_method import MASKS
 from privity.common.protocol.steps import Begin, Close, Enrol, Enrolled, Pending, Refusal, Step
+from privity.common.run_request import RunRequest
 from privity.common.wire.codec import decode_reply, encode_step
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.curator import joining as curator_joining
-from privity.curator.run_request import RunRequest
 from privity.curator.server import load_config as load_curator
+from privity.deploy.audit.audited_consortium import sign_spec
 from privity.deploy.consortium.organiser import Organiser
 from privity.party import joining
 from privity.party.agent import Agent
@@ -71,6 +72,10 @@ class Place:
     def sealed(self) -> bytes:
         return self.organiser.manifest_file.read_bytes()
 
+    @property
+    def newest(self) -> Manifest:
+        return read_manifest(self.organiser.manifest_file, self.organiser.folder / "organiser.pub")
+
     def seal(self, schema: str) -> Manifest:
         """The next manifest, over this schema."""
         file = self.organiser.agreement_file
@@ -102,6 +107,12 @@ class Curator:
         self._place = place
         self.replies: list[bytes] = []
 
+    def request(self, spec: RunSpec) -> bytes:
+        """What the operator signed for it."""
+        first, pair = self._place.first, [self._place.folder / "operator" / f"tls.{kind}" for kind in ("pem", "key")]
+        manifest = first if spec.manifest_digest == first.digest else self._place.newest
+        return sign_spec(spec, manifest, (pair[0].read_bytes(), pair[1].read_bytes())).bytes()
+
     async def GetManifest(self, _request: object) -> pb.ManifestReply:  # noqa: N802 - as gRPC names it
         return pb.ManifestReply(document=self._place.sealed)
 
@@ -114,6 +125,8 @@ def spec(manifest: Manifest, run: str = "run-1") -> RunSpec:
 
 
 def answered(agent: Agent, curator: Curator, step: Step) -> object:
+    if isinstance(step, Enrol):
+        step = replace(step, request=curator.request(step.spec))
     # Over a connection to the curator that the manifest lists.
     agent._trusted = agent._listed()
     asyncio.run(agent._answer(curator, encode_step(step)))  # type: ignore[arg-type]

@@ -24,7 +24,7 @@ from tests.common.protocol.test_secure_sum import round_of
 from tests.curator.test_full_disk import fill, fill_pages
 from tests.curator.test_run_driver import consortium_for_runs, end_of, request
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
-from tests.harness.network import NetworkConsortium
+from tests.harness.network import NetworkConsortium, submit_signed
 
 LEASE = 3.0
 
@@ -52,7 +52,7 @@ def test_a_run_that_waits_for_a_yes_that_does_not_come_expires_and_holds_nothing
         consortium = consortium_for_runs(policies={"party-2": open_policy(approval=Approval.MANUAL)})
         async with NetworkConsortium(tmp_path, consortium, lease=LEASE, runs_at_once=1) as network:
             runs = network.server.runs
-            first, second = runs.submit("one", request()), runs.submit("two", request(tolerate=1, rows=5))
+            first, second = network.submit("one", request()), network.submit("two", request(tolerate=1, rows=5))
             await until(lambda: consortium.parties["party-2"].engine.awaits(second))
             assert runs.get(first).state == WAITING
             approvals = consortium.parties["party-2"].engine._approvals
@@ -77,7 +77,7 @@ def test_a_stopped_run_expires_unless_it_is_resumed_and_a_resumption_begins_the_
         consortium = consortium_for_runs(policies={"party-2": open_policy(approval=Approval.MANUAL)})
         async with NetworkConsortium(tmp_path, consortium, lease=10.0) as network:
             runs = network.server.runs
-            name = runs.submit("one", request())
+            name = network.submit("one", request())
             await until(lambda: runs.get(name).state == WAITING and runs._journal.keys(f"{name}/answer/"))
             runs.stop(name)
             assert (await end_of(runs, name))[0] == STOPPED
@@ -103,11 +103,11 @@ def test_a_stopped_runs_lease_goes_on_while_the_curator_is_down_and_a_running_on
         consortium = consortium_for_runs(folder=tmp_path, policies={"party-2": open_policy(approval=Approval.MANUAL)})
         async with NetworkConsortium(tmp_path, consortium, lease=10.0) as network:
             runs = network.server.runs
-            stopped = runs.submit("one", request())
+            stopped = network.submit("one", request())
             await until(lambda: runs._journal.keys(f"{stopped}/answer/"))
             runs.stop(stopped)
             assert (await end_of(runs, stopped))[0] == STOPPED
-            running = runs.submit("two", request())
+            running = network.submit("two", request())
             await until(lambda: runs._journal.keys(f"{running}/answer/"))
             age(runs._journal, 200.0)
         async with NetworkConsortium(tmp_path, consortium, lease=10.0) as network:
@@ -128,7 +128,7 @@ def test_a_queued_run_does_not_expire(tmp_path: Path) -> None:
 
     async def scenario() -> None:
         runs = Runs(tmp_path / "other", manifests, schemas, desk, CuratorMetrics(_registry()), 0.1)
-        name = runs.submit("one", request())
+        name = submit_signed(runs, consortium.operator, "one", request())
         age(runs._journal, 10.0)
         expiry = asyncio.create_task(runs.expire())
         await asyncio.sleep(0.1)

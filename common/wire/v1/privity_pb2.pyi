@@ -129,12 +129,12 @@ class Step(_message.Message):
     def __init__(self, run: _Optional[str] = ..., enrol: _Optional[_Union[Enrol, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., contribute: _Optional[_Union[Contribute, _Mapping]] = ..., seal_block: _Optional[_Union[SealBlock, _Mapping]] = ..., combine_block: _Optional[_Union[CombineBlock, _Mapping]] = ..., select: _Optional[_Union[Select, _Mapping]] = ..., close: _Optional[_Union[Close, _Mapping]] = ..., learn: _Optional[_Union[Learn, _Mapping]] = ..., revealed: _Optional[_Union[Revealed, _Mapping]] = ..., select_table: _Optional[_Union[SelectTable, _Mapping]] = ..., recode: _Optional[_Union[Recode, _Mapping]] = ..., stopped: _Optional[_Union[Stopped, _Mapping]] = ..., attest: _Optional[_Union[Attest, _Mapping]] = ...) -> None: ...
 
 class Enrol(_message.Message):
-    __slots__ = ("spec", "submitter")
+    __slots__ = ("spec", "request")
     SPEC_FIELD_NUMBER: _ClassVar[int]
-    SUBMITTER_FIELD_NUMBER: _ClassVar[int]
+    REQUEST_FIELD_NUMBER: _ClassVar[int]
     spec: bytes
-    submitter: str
-    def __init__(self, spec: _Optional[bytes] = ..., submitter: _Optional[str] = ...) -> None: ...
+    request: bytes
+    def __init__(self, spec: _Optional[bytes] = ..., request: _Optional[bytes] = ...) -> None: ...
 
 class Begin(_message.Message):
     __slots__ = ("plan",)
@@ -463,14 +463,12 @@ class Refusal(_message.Message):
     def __init__(self, code: _Optional[str] = ..., message: _Optional[str] = ..., remedy: _Optional[str] = ...) -> None: ...
 
 class SubmitRequest(_message.Message):
-    __slots__ = ("token", "request", "name")
+    __slots__ = ("token", "request")
     TOKEN_FIELD_NUMBER: _ClassVar[int]
     REQUEST_FIELD_NUMBER: _ClassVar[int]
-    NAME_FIELD_NUMBER: _ClassVar[int]
     token: str
     request: bytes
-    name: str
-    def __init__(self, token: _Optional[str] = ..., request: _Optional[bytes] = ..., name: _Optional[str] = ...) -> None: ...
+    def __init__(self, token: _Optional[str] = ..., request: _Optional[bytes] = ...) -> None: ...
 
 class SubmitReply(_message.Message):
     __slots__ = ("run",)

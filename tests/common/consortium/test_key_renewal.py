@@ -34,7 +34,7 @@ from tests.harness.tls import HOST, OPERATOR
 pytestmark = pytest.mark.process
 
 PARTY = "party-1"
-NO_NOISE = Fraction(400)
+NO_NOISE = Fraction(100)
 POSSESSION = b64(Identity.generate().public().agreement)
 
 

@@ -34,7 +34,7 @@ from tests.harness.steps import pure
 pytestmark = pytest.mark.process
 
 PARTIES = 3
-NO_NOISE = Fraction(600)
+NO_NOISE = Fraction(100)
 HANDSHAKE, EARLY, LATE = 2000, 9000, 13000
 """Bytes of both directions: in the midst of TLS, when a party is connected, in the midst of the run."""
 END, STRIDE = 18_000, 300

@@ -16,6 +16,7 @@ from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.node.proxy import parse_proxy
 from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
 from privity.common.protocol.steps import Close
+from privity.common.signed_request import SignedRequest
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.party.config import load_config
 from privity.party.joining import settings_text
@@ -57,8 +58,8 @@ def test_a_run_goes_through_whatever_the_environment_says(tmp_path: Path, monkey
             NetworkConsortium(tmp_path, consortium) as network,
         ):
             await restart_behind(network, url(proxy.port))
-            plan = await network.begin(consortium.spec(epsilon=Fraction(600)))
-            (table,) = await network.session(plan).measure("test", [(0, 1)], pure(Fraction(600)))
+            plan = await network.begin(consortium.spec(epsilon=Fraction(100)))
+            (table,) = await network.session(plan).measure("test", [(0, 1)], pure(Fraction(100)))
             assert table.counts.sum() == 180
             assert set(proxy.asked) == {f"{HIDDEN}:{network.port}"}
             return proxy.asked
@@ -75,7 +76,7 @@ def test_an_operator_goes_through(tmp_path: Path) -> None:
             dialled = (f"{HOST}:{network.port}", ManifestFile(*files), certificate, key)
             client = OperatorClient(*dialled, parse_proxy(url(proxy.port, "")))
             with pytest.raises(PrivityError) as caught:
-                await asyncio.to_thread(client.submit, {}, "token")
+                await asyncio.to_thread(client.submit, SignedRequest({}, b""), "token")
             assert caught.value.code == "curator-refused", "it is the curator who says no"
             # For the first manifest, whose certificate is looked at before, and for the call itself.
             assert proxy.asked == [f"{HOST}:{network.port}"] * 3

@@ -19,7 +19,7 @@ from tests.harness.steps import pure
 
 pytestmark = pytest.mark.process
 
-NO_NOISE = Fraction(600)
+NO_NOISE = Fraction(100)
 SILENCE_SECONDS, PATIENCE_SECONDS, STEP_SECONDS = 0.5, 2.0, 4.0
 STANDING = 6700
 """Bytes of both directions when a first sign of life or two have passed."""

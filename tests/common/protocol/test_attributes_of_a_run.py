@@ -16,12 +16,12 @@ from privity.common.errors import PrivityError
 from privity.common.privacy.mechanisms import NoisyMax
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.steps import Contribute, Enrol, Refusal, Select, SelectTable
-from privity.curator.run_request import RunRequest
+from privity.common.run_request import RunRequest
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.ledgers import charged
 from tests.harness.steps import laplace_round, pure
 
-NO_NOISE = Fraction(600)
+NO_NOISE = Fraction(100)
 SOME = ("A0", "A2")
 POLICY = open_policy(attributes=SOME)
 

@@ -288,7 +288,7 @@ def test_a_run_with_a_foreign_sum_ends_by_name_and_is_charged(tmp_path: Path) ->
     async def scenario() -> NetworkConsortium:
         async with NetworkConsortium(tmp_path, make_consortium(3, domain=(2, 3), rows=20)) as network:
             runs = network.server.runs
-            run = runs.submit("t", request(), "autumn")
+            run = network.submit("t", request(), "autumn")
             state, reason = await end_of(runs, run)
             assert state == FAILED
             assert "is no sum of their rows and noise: a count of A0 is not between 0 and the 60 rows" in reason

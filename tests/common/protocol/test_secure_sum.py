@@ -40,7 +40,7 @@ from tests.harness.steps import laplace, laplace_round, pure
 
 TABLES = ((0, 1), (2,), (0, 1, 2))
 # So large an epsilon that the noise is 0 but for a chance below 1e-20: the sum must then be exact.
-NO_NOISE = Fraction(600)
+NO_NOISE = Fraction(100)
 KINDS = pytest.mark.parametrize("kind", [PAILLIER, MASKS], ids=lambda kind: kind.method.value)
 
 

@@ -34,7 +34,6 @@ from privity.common.text.utc_times import utc
 from privity.common.wire.candidate_pairs import decode_candidates, encode_candidates
 from privity.common.wire.codec import (
     CHUNK_BYTES,
-    LONGEST_NAME,
     MalformedMessageError,
     chunks,
     decode_reply,
@@ -74,7 +73,7 @@ DOCUMENT = st.dictionaries(TEXT, st.one_of(TEXT, st.integers(0, 9), st.lists(TEX
 EDGES = st.lists(st.fractions(max_denominator=100), max_size=3).map(tuple)
 TIME = st.one_of(st.just(""), st.floats(0, 2**32).map(utc))
 STEP = st.one_of(
-    st.builds(steps.Enrol, st.just(SPEC), TEXT),
+    st.builds(steps.Enrol, st.just(SPEC), st.binary(max_size=99)),
     st.just(steps.Begin(PLAN)),
     st.builds(steps.Contribute, ROUND),
     st.builds(steps.SealBlock, RUN, ATTEMPT, UINT32),
@@ -308,9 +307,9 @@ def test_a_step_that_names_two_runs_is_refused():
         decode_step(message.SerializeToString())
 
 
-def test_who_submitted_a_run_is_no_part_of_what_is_asked_and_is_cut():
-    step = decode_step(encode_step(steps.Enrol(SPEC, "<b>" * LONGEST_NAME)))
-    assert len(step.submitter) == LONGEST_NAME
+def test_what_an_operator_signed_is_no_part_of_what_is_answered():
+    step = decode_step(encode_step(steps.Enrol(SPEC, b"signed")))
+    assert step.request == b"signed"
     assert steps.step_digest(step) == steps.step_digest(steps.Enrol(SPEC))
 
 

@@ -41,7 +41,7 @@ async def submitted(folder: Path, line: Callable[[int], Line]) -> AsyncIterator[
     network = NetworkConsortium(folder, consortium_for_runs(), silence=SILENCE_SECONDS, dialling=False)
     async with network, Relay(network.port, line) as relay:
         network.start_agent("party-1")
-        network.server.runs.submit(RUN, json.dumps(REQUEST).encode(), RUN)
+        network.submit(RUN, json.dumps(REQUEST).encode(), RUN)
         yield network, relay
 
 

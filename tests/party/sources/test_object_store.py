@@ -287,7 +287,7 @@ def test_a_run_waits_for_a_store_that_fails_in_the_middle_of_a_pass_and_is_charg
         await asyncio.to_thread(folder.mkdir)
         async with NetworkConsortium(folder, made) as network:
             served = network.server.runs
-            name = served.submit("one", request(), "the-run")
+            name = network.submit("one", request(), "the-run")
             if breaks:
                 while not served.notes(served.get(name)):
                     assert served.get(name).state in ("QUEUED", RUNNING), served.get(name).reason

@@ -159,7 +159,7 @@ def test_nothing_of_it_is_sent_or_logged(
     async def scenario() -> None:
         async with NetworkConsortium(tmp_path, consortium) as network:
             served = network.server.runs
-            assert await end_of(served, served.submit("one", request())) == (COMPLETED, "")
+            assert await end_of(served, network.submit("one", request())) == (COMPLETED, "")
 
     with kept_in(tmp_path / "state"):
         start_with(consortium, open_rows(address, consortium.schema, Access(Hold.STORE, 1 << 28)).rows)

@@ -93,7 +93,7 @@ def test_a_run_waits_for_rows_whose_server_stops_and_is_that_of_an_undisturbed_o
         await asyncio.to_thread(folder.mkdir)
         async with NetworkConsortium(folder, consortium) as network:
             served = network.server.runs
-            name = served.submit("one", RUN, "the-run")
+            name = network.submit("one", RUN, "the-run")
             if stops:
                 while not served.notes(served.get(name)):
                     assert served.get(name).state in ("QUEUED", RUNNING), served.get(name).reason
@@ -132,7 +132,7 @@ def test_a_run_whose_rows_change_fails_and_says_nothing_of_where_they_are(
     async def scenario() -> list[str]:
         async with NetworkConsortium(tmp_path, consortium) as network:
             served = network.server.runs
-            name = served.submit("one", RUN)
+            name = network.submit("one", RUN)
             state, reason = await end_of(served, name)
             assert state == FAILED
             assert CHANGED in reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,7 +17,6 @@ from privity.common.protocol.run_spec import LARGEST_SPEC, RunSpec
 from privity.common.protocol.secure_sum_method import PAILLIER, USUAL_KEY_BITS, Method, SumKind, sum_kind
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.release.synthetic_rows import check_release_size
-from privity.common.storage.canonical_json import canonical_bytes
 from privity.common.synthesis.algorithms import ALGORITHMS
 
 REQUEST = "run request"
@@ -45,6 +44,10 @@ class RunRequest:
     evaluation: Evaluation | None = None
     automatic: dict[str, Any] | None = None
     parties: tuple[str, ...] | None = None
+
+    def over(self, parties: Sequence[str]) -> RunRequest:
+        """The same over exactly these parties."""
+        return replace(self, parties=tuple(parties))
 
     def spec(self, run: str, manifest: Manifest) -> RunSpec:
         return RunSpec(
@@ -98,15 +101,6 @@ def as_one_error(faults: Sequence[tuple[str, str, str]]) -> PrivityError:
         ((option, reason, remedy),) = faults
         return PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=remedy)
     return ProblemsFound(Problem(REQUEST, option, "bad-option", f"{why}.", remedy) for option, why, remedy in faults)
-
-
-def canonical_request(data: bytes) -> str:
-    """A request that ``parse_request`` takes, as canonical JSON, however it was written."""
-    try:
-        return canonical_bytes(parse_json(data, REQUEST)).decode()
-    except ValueError as error:
-        reason = "a number that is no whole number below 2^53: write it as text, if it belongs here"
-        raise PrivityError(Catalogue.FILE_UNREADABLE, file=REQUEST, reason=reason) from error
 
 
 def parse_request(data: bytes) -> RunRequest:
