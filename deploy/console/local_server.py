@@ -85,7 +85,7 @@ class LocalServer(TcpWSGIServer):
                 if self.content_length > 0 or self.chunked:
                     if self.chunked:
                         raise ParsingError("Say how long the body is.")
-                    told: dict[str, str] = self.headers
+                    told = self.headers
                     if why := refuses(told.get("HOST", ""), self.path, told.get("COOKIE", "")):  # type: ignore[attr-defined]
                         raise ParsingError(why)
 

@@ -37,7 +37,8 @@ from privity.deploy.console.release_files import RELEASES, files_of, release_fil
 from privity.deploy.console.run_explanations import Explanations, NotYet
 from privity.deploy.console.run_list import RunLine, run_list
 from privity.deploy.console.run_standing import COMPLETED, standing, under_way
-from privity.deploy.consortium.doctor_checks import Check, Verdict, examine_party
+from privity.deploy.consortium.check_result import Check, Verdict
+from privity.deploy.consortium.doctor_checks import examine_party
 from privity.deploy.operator.curator_link import party_client
 from privity.party import joining, run_notice
 from privity.party.approvals import Approvals, Filed
