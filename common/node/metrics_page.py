@@ -13,7 +13,9 @@ import re
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Iterator
+from dataclasses import dataclass
 from socketserver import ThreadingMixIn
 from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, WSGIServer, make_server
@@ -35,7 +37,7 @@ ASK_SECONDS = 10.0
 """A connection that is still open after so long is hung up on, whatever came: it holds a thread and a file."""
 
 CONNECTIONS = 16
-"""Connections at a time; one more is hung up on at once."""
+"""Connections at a time. One more ends another: of the address that has most, a silent one first, then the oldest."""
 
 OTHER = "other"
 _KNOWN = {kind.value.code for kind in Catalogue}
@@ -82,7 +84,27 @@ class CertificateDays(Collector):
         yield days
 
 
+@dataclass
+class _Held:
+    """A connection.
+
+    Attributes:
+        address: of the other end; since: seconds of the monotonic clock; asked: whether its request has come.
+    """
+
+    address: str
+    since: float
+    asked: bool = False
+
+
 class _Handler(WSGIRequestHandler):
+    server: _Server
+
+    def parse_request(self) -> bool:
+        good = super().parse_request()
+        self.server.has_asked(self.request)
+        return good
+
     def log_message(self, *_: object) -> None:
         """Whoever asks is not told of."""
 
@@ -91,25 +113,40 @@ class _Server(ThreadingMixIn, WSGIServer):
     """Some connections at a time, each for some seconds."""
 
     daemon_threads = True
+    request_queue_size = 8 * CONNECTIONS
 
     def __init__(self, *arguments: Any) -> None:
-        self._since: dict[Any, float] = {}
+        self._held: dict[Any, _Held] = {}
         super().__init__(*arguments)
 
     def verify_request(self, request: Any, client_address: Any) -> bool:
-        self._since[request] = time.monotonic()
-        return len(self._since) <= CONNECTIONS
+        self._held[request] = _Held(client_address[0], time.monotonic())
+        while len(self._held) > CONNECTIONS:
+            held = self._held.copy()
+            of = Counter(one.address for one in held.values())
+            self._hang_up(min(held, key=lambda one: (-of[held[one].address], held[one].asked, held[one].since)))
+        return True
+
+    def has_asked(self, request: Any) -> None:
+        """A request is answered next, and its connection is not silent."""
+        if held := self._held.get(request):
+            held.asked = True
 
     def shutdown_request(self, request: Any) -> None:
-        self._since.pop(request, None)
+        self._held.pop(request, None)
         super().shutdown_request(request)
 
     def service_actions(self) -> None:
-        # Called every half second. The thread of a connection that is shut down reads its end, and closes it.
-        for request, since in self._since.copy().items():
-            if time.monotonic() - since > ASK_SECONDS:
-                with contextlib.suppress(OSError):
-                    request.shutdown(socket.SHUT_RDWR)
+        # Called every half second.
+        for request, held in self._held.copy().items():
+            if time.monotonic() - held.since > ASK_SECONDS:
+                self._hang_up(request)
+
+    def _hang_up(self, request: Any) -> None:
+        """The thread of the connection reads its end then, and closes it."""
+        self._held.pop(request, None)
+        with contextlib.suppress(OSError):
+            request.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, *_: object) -> None:
         """No traceback of whoever hangs up, or is hung up on, to standard error."""

@@ -11,7 +11,8 @@ import typer
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.text import text_table
 from privity.common.text.terminal import say_json
-from privity.deploy.consortium.doctor_checks import Check, Verdict, examine_curator, examine_operator, examine_party
+from privity.deploy.consortium.check_result import Check, Verdict
+from privity.deploy.consortium.doctor_checks import examine_curator, examine_operator, examine_party
 
 NODES: dict[str, Callable[[Path], Iterator[Check]]] = {
     "party.toml": examine_party,

@@ -2,7 +2,8 @@
 
 - A connection of another account of this machine is closed at once (on Linux, by the kernel's table of connections).
 - At ``MOST_CONNECTIONS`` the one that was silent longest makes room: whoever holds connections locks nobody out.
-- Before a body is taken, its request must name this machine and the console's path, and say that it is small.
+- Before a body is taken, its request must name this machine and the console's path, carry the session's cookie, and say
+  that it is small.
 """
 
 from __future__ import annotations
@@ -66,22 +67,26 @@ class LocalServer(TcpWSGIServer):
 
     Args:
         listening: a socket that listens on the loopback address.
-        refuses: says what is wrong with a request, by its host and path, or nothing.
+        refuses: says why the body of a request is not taken, by its host, path and cookies, or nothing.
         largest: bytes of a body.
     """
 
     channel_class = _Channel
 
     def __init__(
-        self, app: Any, listening: socket.socket, threads: int, largest: int, refuses: Callable[[str, str], str]
+        self, app: Any, listening: socket.socket, threads: int, largest: int, refuses: Callable[[str, str, str], str]
     ) -> None:
         class Parser(HTTPRequestParser):
             def parse_header(self, header_plus: bytes) -> None:
-                super().parse_header(header_plus)
+                try:
+                    super().parse_header(header_plus)
+                finally:
+                    self.expect_continue = False  # a refused request would be told to go on with its body
                 if self.content_length > 0 or self.chunked:
                     if self.chunked:
                         raise ParsingError("Say how long the body is.")
-                    if why := refuses(self.headers.get("HOST", ""), self.path):  # type: ignore[attr-defined]
+                    told = self.headers
+                    if why := refuses(told.get("HOST", ""), self.path, told.get("COOKIE", "")):  # type: ignore[attr-defined]
                         raise ParsingError(why)
 
         self.parser = Parser

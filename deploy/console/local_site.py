@@ -4,7 +4,8 @@ What another user of the machine, a page of somebody else or a name server could
 
 - Pages live below a path that nobody can guess, and the cookie is of that path: browsers do not send it to what another
   user serves on another port of this address.
-- The link opens one session and no second one. It ends with the process, after ``IDLE_SECONDS`` without a click.
+- The link shows a button that opens one session and no second one: what only looks at it (a preview, a prefetch) uses
+  nothing up. It ends with the process, after ``IDLE_SECONDS`` without a click.
 - A host name that is not of this machine is refused (DNS rebinding); a form is taken only with the session's token, and
   only from these pages (forged requests); no page may be shown within another (clickjacking).
 - Nothing is loaded from elsewhere, and no script stands in a page: the browser is told to run the one file of ours.
@@ -25,6 +26,7 @@ from typing import Any
 
 import flask
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
+from werkzeug.sansio.http import parse_cookie
 
 from privity.common import pages
 from privity.common.errors import PrivityError
@@ -47,6 +49,7 @@ POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self';"
     " base-uri 'none'; frame-ancestors 'none'"
 )
+NO_SESSION = "There is no session, or it is over. Start the console again, and open the link that it prints."
 ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 16 16"><circle cx="8" cy="8" r="7" fill="#0b5394"/>'
     '<circle cx="8" cy="8" r="3" fill="#fff"/></svg>'
@@ -104,7 +107,7 @@ class LocalSite:
         self.app.register_error_handler(PrivityError, self._refused)
         self.app.register_error_handler(HTTPException, self._http_error)
         self.app.register_error_handler(Exception, self._unforeseen)
-        self.app.add_url_rule("/enter", "enter", self._enter)
+        self.app.add_url_rule("/enter", "enter", self._enter, methods=["GET", "POST"])
         self.app.add_url_rule("/close", "close", self._close, methods=["POST"])
         style = pages.style() + (_HERE / "console.css").read_text(encoding="utf-8")
         script = (_HERE / "live.js").read_text(encoding="utf-8")
@@ -147,11 +150,20 @@ class LocalSite:
         """Serve no more, within a second or two."""
         self._over.set()
 
-    def _misdirected(self, host: str, path: str) -> str:
-        """Why a request is none for these pages, before its body is taken."""
+    def _misdirected(self, host: str, path: str, cookies: str) -> str:
+        """Why the body of a request is not taken, by its headers; the link's own button sends none."""
         if host.rpartition(":")[0] not in HOSTS:
             return "This name is none of this machine."
-        return "" if self._is_below(path) else "There is nothing here."
+        if not self._is_below(path):
+            return "There is nothing here."
+        return "" if self._session_of(parse_cookie(cookies).get(COOKIE, "")) else NO_SESSION
+
+    def _session_of(self, cookie: str) -> Session | None:
+        """The session, if it is not over and this is its cookie."""
+        session = self._session
+        if session is None or session.is_over() or not hmac.compare_digest(session.cookie.encode(), cookie.encode()):
+            return None
+        return session
 
     def _is_below(self, path: str) -> bool:
         return hmac.compare_digest(path[: len(self._path) + 1].encode(), f"{self._path}/".encode())
@@ -178,36 +190,37 @@ class LocalSite:
         request = flask.request
         if request.headers.get("Host", "").rpartition(":")[0] not in HOSTS:
             return self._nothing(421, "This name is none of this machine: open the console at 127.0.0.1 or localhost.")
-        if request.endpoint in ("enter", "style", "icon"):
+        changes = request.method not in ("GET", "HEAD")
+        forged = changes and not self._is_from_here()
+        if request.endpoint in ("enter", "style", "icon") and not forged:
             return None
-        session = self._session
-        given = request.cookies.get(COOKIE, "")
-        if session is None or session.is_over() or not hmac.compare_digest(session.cookie.encode(), given.encode()):
-            return self._nothing(
-                403, "There is no session, or it is over. Start the console again, and open the link that it prints."
-            )
-        if request.method not in ("GET", "HEAD"):
-            origin, site = request.headers.get("Origin"), request.headers.get("Sec-Fetch-Site", "same-origin")
-            here = origin in (None, f"http://{request.headers['Host']}") and site == "same-origin"
-            token = request.form.get("token", "")
-            if not here or not hmac.compare_digest(session.token.encode(), token.encode()):
-                return self._nothing(403, "This form was not sent from a page of this session: nothing was changed.")
+        session = self._session_of(request.cookies.get(COOKIE, ""))
+        if session is None:
+            return self._nothing(403, NO_SESSION)
+        signed = hmac.compare_digest(session.token.encode(), request.form.get("token", "").encode())
+        if forged or (changes and not signed):
+            return self._nothing(403, "This form was not sent from a page of this session: nothing was changed.")
         if request.headers.get("X-Privity-Live") is None:
             session.used = time.monotonic()
         return None
 
+    def _is_from_here(self) -> bool:
+        """Whether a page of this console sent the form, as far as a browser tells."""
+        origin, site = flask.request.headers.get("Origin"), flask.request.headers.get("Sec-Fetch-Site", "same-origin")
+        return origin in (None, f"http://{flask.request.headers['Host']}") and site == "same-origin"
+
     def _enter(self) -> flask.Response:
-        """Open the one session; whoever asks for the headers alone opens nothing."""
-        if flask.request.method == "HEAD":
-            return self._nothing(405, "Open the link in a browser.")
+        """The page of the link, or, as its button asks, the one session."""
+        given = flask.request.args.get("link", "")
         with self._lock:
-            link, given = self._link, flask.request.args.get("link", "")
-            late = time.monotonic() - self._began > LINK_SECONDS
+            link, late = self._link, time.monotonic() - self._began > LINK_SECONDS
             if link is None or late or not hmac.compare_digest(link.encode(), given.encode()):
                 return self._nothing(403, "This link has been used, or is too old. Start the console again.")
+            if flask.request.method != "POST":
+                words = "The console opens once: in this browser, and then in no other."
+                return self._nothing(200, words, heading=self._title, template="enter.html.j2", link=given)
             self._link, self._session = None, Session(secrets.token_urlsafe(32))
-        # A page, not a redirection: a browser that comes from elsewhere would not send a strict cookie on with that.
-        answer = self.page("entered.html.j2")
+        answer = changed("overview")
         answer.set_cookie(COOKIE, self._session.cookie, path=f"{self._path}/", httponly=True, samesite="Strict")
         self.log.add("opened the console")
         return answer
@@ -220,9 +233,11 @@ class LocalSite:
         back = f" To come back, start the console again: {self._again}" if self._again else ""
         return self._nothing(200, words + back, heading="Good-bye")
 
-    def _nothing(self, status: int, words: str, heading: str = "No entry") -> flask.Response:
+    def _nothing(
+        self, status: int, words: str, heading: str = "No entry", template: str = "outside.html.j2", **context: Any
+    ) -> flask.Response:
         """A page without anything of the node."""
-        text = pages.render(__package__, "outside.html.j2", heading=heading, words=words, url_for=flask.url_for)
+        text = pages.render(__package__, template, heading=heading, words=words, url_for=flask.url_for, **context)
         return flask.Response(text, status, content_type="text/html; charset=utf-8")
 
     def _harden(self, answer: flask.Response) -> flask.Response:

@@ -37,7 +37,8 @@ from privity.deploy.console.release_files import RELEASES, files_of, release_fil
 from privity.deploy.console.run_explanations import Explanations, NotYet
 from privity.deploy.console.run_list import RunLine, run_list
 from privity.deploy.console.run_standing import COMPLETED, standing, under_way
-from privity.deploy.consortium.doctor_checks import Check, Verdict, examine_party
+from privity.deploy.consortium.check_result import Check, Verdict
+from privity.deploy.consortium.doctor_checks import examine_party
 from privity.deploy.operator.curator_link import party_client
 from privity.party import joining, run_notice
 from privity.party.approvals import Approvals, Filed
@@ -269,6 +270,7 @@ class _Node:
         add("/releases/<run>/fetch", "fetch", self.fetch, methods=["POST"])
         add("/releases/<run>/<name>", "release_file", self.release_file)
         add("/node", "node", self.node)
+        add("/node/look", "look", self.look, methods=["POST"])
         add("/node/renew", "renew", self.renew, methods=["POST"])
         add("/node/answer", "answer", self.answer)
         add("/log", "log", self.log)
@@ -292,20 +294,18 @@ class _Node:
     def release_file(self, run: str, name: str) -> flask.Response:
         return release_file(self._files.releases / self._files.approvals.of(run).spec.run, name)
 
-    def node(self) -> flask.Response:
-        look = "look" in flask.request.args
-        checks = list(examine_party(self._files.file)) if look else []
-        if look:
-            amiss = sum(check.verdict is not Verdict.GOOD for check in checks)
-            self._files.last_look = utc_now(), amiss
-        return self._node(checks, look=look)
+    def look(self) -> flask.Response:
+        """The page of the node with what the doctor finds: it reads all rows and dials the curator."""
+        checks = list(examine_party(self._files.file))
+        self._files.last_look = utc_now(), sum(check.verdict is not Verdict.GOOD for check in checks)
+        return self.node(checks)
 
-    def _node(self, checks: Sequence[Check] = (), *, look: bool = False) -> flask.Response:
+    def node(self, checks: Sequence[Check] = ()) -> flask.Response:
         config = self._files.config
         certificate = load_pem_x509_certificate(config.certificate.read_bytes())
         last = certificate.not_valid_after_utc
         return self._site.page(
-            "node.html.j2", place="node", checks=checks, look=look,
+            "node.html.j2", place="node", checks=checks,
             days=days_left(certificate), until=f"{last.day} {last:%B %Y}", renew_days=RENEW_DAYS, causes=CAUSES,
             waiting=self._waiting().there(),
         )  # fmt: skip

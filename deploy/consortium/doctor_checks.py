@@ -1,6 +1,7 @@
 """``privity doctor``: everything that a node needs, looked at one by one, with what to do about what is amiss.
 
-For the one who runs the node: it reads that node's own files and dials the curator; it charges nothing.
+For the one who runs the node: it reads that node's own files and dials the curator; it charges and writes nothing. A
+member is judged by the newest manifest that the curator hands out, whether it holds that one yet or not.
 """
 
 from __future__ import annotations
@@ -12,10 +13,8 @@ import shlex
 import shutil
 import socket
 import stat
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from enum import Enum
 from pathlib import Path
 
 from cryptography import x509
@@ -30,8 +29,6 @@ from privity.common.data.schema import Schema, load_schema
 from privity.common.data.spreadsheet_formulas import REMEDY, WHY, in_words
 from privity.common.errors import PrivityError
 from privity.common.node.process import is_at_work
-from privity.common.node.proxy import ENVIRONMENT, Proxy
-from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
 from privity.common.notices.channels import Channel, Mail
 from privity.common.notices.outbox import WAITS, Outbox
 from privity.common.privacy.budget import readable
@@ -39,6 +36,9 @@ from privity.common.privacy.ledger_folder import default_ledger, ledgers_folder,
 from privity.common.storage.journal import Journal
 from privity.curator import server
 from privity.curator.run_queue import JOURNAL_FILE
+from privity.deploy.consortium.check_result import Check, Verdict, bad, good, tried
+from privity.deploy.consortium.connection_checks import dialled, proxies
+from privity.deploy.operator.curator_link import party_client
 from privity.deploy.operator.operator_folder import link_of
 from privity.party import config as party_config
 from privity.party.keys import KeyFiles
@@ -50,69 +50,28 @@ FREE_BYTES = 1 << 30
 AT_WORK = "policy at work"
 
 
-class Verdict(Enum):
-    """Of one check."""
-
-    GOOD = "ok"
-    WARNING = "warning"
-    BAD = "amiss"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at."""
-
-    what: str
-    verdict: Verdict
-    found: str
-    remedy: str = ""
-
-
-def good(what: str, found: str) -> Check:
-    """A check that found nothing wrong."""
-    return Check(what, Verdict.GOOD, found)
-
-
-def bad(what: str, found: str, remedy: str) -> Check:
-    """A check that found a fault, and what mends it."""
-    return Check(what, Verdict.BAD, found, remedy)
-
-
-def _tried(what: str, look: Callable[[], Check]) -> Check:
-    """The check, or the error of the catalogue that it met."""
-    try:
-        return look()
-    except PrivityError as error:
-        return bad(what, error.message, error.remedy)
-    except OSError as error:
-        return bad(what, f"{error.filename}: {error.strerror}", "See whether the file is there and may be read.")
-
-
 def examine_party(file: Path) -> Iterator[Check]:
     """Every check of a party's node, in the order in which things are needed."""
     config = party_config.load_config(file)
     yield good("settings", f"{file}: party {config.name}")
-    yield _tried("policy", lambda: _policy(config))
-    yield _tried(AT_WORK, lambda: _policy_at_work(config))
+    yield tried("policy", lambda: _policy(config))
+    yield tried(AT_WORK, lambda: _policy_at_work(config))
     public = (config.manifest, config.organiser_key, config.certificate, config.schema)
     yield from _files(config.key, _private_of_party(file, config), public)
-    yield _tried("manifest", lambda: _party_in_manifest(config))
-    yield _tried("certificate", lambda: _lasting("certificate", config.certificate.read_bytes()))
-    renewed = Next(config.key, config.certificate)
-    in_time = replace(config, certificate=renewed.next_certificate, key=renewed.next_key)
-    listed = renewed.next_certificate.exists() and _party_link(in_time).stage is Stage.THROUGH
-    yield from _waiting(config.key, listed)
-    yield _tried("schema", lambda: _schema(config.schema, _known_manifest(config)))
+    at_curator = dialled(lambda: party_client(config))
+    yield tried("manifest", lambda: _party_in_manifest(config, at_curator.newest))
+    yield tried("certificate", lambda: _lasting("certificate", config.certificate.read_bytes()))
+    yield from _waiting(config.key, at_curator.listed)
+    yield tried("schema", lambda: _schema(config.schema, at_curator.newest))
     yield from _ready_schema(config.schema)
-    yield _tried("data", lambda: _data(config))
-    yield _tried("rows", lambda: _rows(config))
-    yield _tried("budget", lambda: _budget(config))
-    yield _tried("ledger", lambda: _ledger(config))
-    yield _tried("disk", lambda: _disk(config.state))
-    yield _tried("clock", lambda: _clock(config.certificate.read_bytes()))
-    yield _tried("proxy", lambda: _proxies(config.curator, config.proxy))
-    shown = in_time if listed else config
-    yield _tried("connection", lambda: _connection(_party_link(shown), config.curator))
+    yield tried("data", lambda: _data(config))
+    yield tried("rows", lambda: _rows(config))
+    yield tried("budget", lambda: _budget(config))
+    yield tried("ledger", lambda: _ledger(config))
+    yield tried("disk", lambda: _disk(config.state))
+    yield tried("clock", lambda: _clock(config.certificate.read_bytes()))
+    yield tried("proxy", lambda: proxies(config.curator, config.proxy))
+    yield at_curator.connection
     if config.metrics:
         yield _listening("metrics", config.metrics)
     yield from _notices("party", config.channels, config.state / party_config.JOURNAL_FILE)
@@ -125,14 +84,14 @@ def examine_curator(file: Path) -> Iterator[Check]:
     public = (config.manifest, config.organiser_key, config.schema)
     yield from _files(config.key, [file, *config.state.glob("*.sqlite*")], public)
     manifests = ManifestFile(config.manifest, config.organiser_key)
-    yield _tried("manifest", lambda: _curator_in_manifest(manifests.current(), config.key))
+    yield tried("manifest", lambda: _curator_in_manifest(manifests.current(), config.key))
     if manifests.exists():
         manifest = manifests.current()
         for holder, certificate in manifest.certificates.items():
-            yield _tried(f"certificate of {holder}", lambda h=holder, c=certificate: _lasting(h, c.encode()))  # type: ignore[misc]
-        yield _tried("schema", lambda: _schema(config.schema, manifest))
+            yield tried(f"certificate of {holder}", lambda h=holder, c=certificate: _lasting(h, c.encode()))  # type: ignore[misc]
+        yield tried("schema", lambda: _schema(config.schema, manifest))
     yield from _waiting(config.key, _curator_is_renewed(manifests, config.key))
-    yield _tried("disk", lambda: _disk(config.state))
+    yield tried("disk", lambda: _disk(config.state))
     yield _listening("address", config.listen)
     if config.metrics:
         yield _listening("metrics", config.metrics)
@@ -144,15 +103,14 @@ def examine_operator(file: Path) -> Iterator[Check]:
     link = link_of(file)
     yield good("settings", f"{file}: dials {link.address}")
     yield from _files(link.key, [file], (link.manifests.organiser_key, link.certificate))
-    yield _tried("certificate", lambda: _lasting("certificate", link.certificate.read_bytes()))
-    renewed = Next(link.key, link.certificate)
-    in_time = replace(link, certificate=renewed.next_certificate, key=renewed.next_key)
-    listed = renewed.next_certificate.exists() and in_time.check().stage is Stage.THROUGH
-    yield from _waiting(link.key, listed)
-    yield _tried("clock", lambda: _clock(link.certificate.read_bytes()))
-    yield _tried("proxy", lambda: _proxies(link.address, link.proxy))
-    shown = in_time if listed else link
-    yield _tried("connection", lambda: _connection(shown.check(), link.address))
+    yield tried("certificate", lambda: _lasting("certificate", link.certificate.read_bytes()))
+    at_curator = dialled(lambda: link)
+    if at_curator.newest is not None:
+        yield _held(at_curator.newest, link.manifests, "Any command that asks the curator takes it: privity run list.")
+    yield from _waiting(link.key, at_curator.listed)
+    yield tried("clock", lambda: _clock(link.certificate.read_bytes()))
+    yield tried("proxy", lambda: proxies(link.address, link.proxy))
+    yield at_curator.connection
 
 
 def _policy(config: party_config.PartyConfig) -> Check:
@@ -225,9 +183,9 @@ def _files(key: Path, private: Iterable[Path], public: Iterable[Path]) -> Iterat
     own = list(dict.fromkeys([*private, key, *(path for path in waiting if path == Next(key).next_key)]))
     files = [path for path in dict.fromkeys([*own, *public, *waiting]) if path.exists()]
     places = [*files, *dict.fromkeys(path.parent for path in files)]
-    yield _tried("private files", lambda: _private(own))
-    yield _tried("write access", lambda: _written_by_others(places))
-    yield _tried("owners", lambda: _owned(places, key))
+    yield tried("private files", lambda: _private(own))
+    yield tried("write access", lambda: _written_by_others(places))
+    yield tried("owners", lambda: _owned(places, key))
 
 
 def _written_by_others(places: list[Path]) -> Check:
@@ -264,23 +222,33 @@ def _private(files: list[Path]) -> Check:
     return good("private files", f"{len(files)}, readable for their owner only")
 
 
-def _known_manifest(config: party_config.PartyConfig) -> Manifest | None:
-    manifests = ManifestFile(config.manifest, config.organiser_key)
-    return manifests.current() if config.manifest.exists() else None
-
-
-def _party_in_manifest(config: party_config.PartyConfig) -> Check:
+def _party_in_manifest(config: party_config.PartyConfig, newest: Manifest | None) -> Check:
     what, ask = "manifest", "Send this party's answer to the organiser again, to be sealed."
-    manifest = _known_manifest(config)
+    manifests = ManifestFile(config.manifest, config.organiser_key)
+    waiting = Next(config.key, config.certificate, config.keys)
+    manifest = newest or (manifests.current() if manifests.exists() else None)
     if manifest is None:
         remedy = "It comes from the curator as soon as the node connects: `privity party serve`."
         return Check(what, Verdict.WARNING, "none yet", remedy)
-    if manifest.members.get(config.name) != Identity.load(config.keys).public():
+    own = [Identity.load(keys).public() for keys in (config.keys, waiting.next_keys) if keys.exists()]
+    if manifest.members.get(config.name) not in own:
         return bad(what, f"it lists other keys for {config.name}, or none", ask)
-    listed = manifest.certificate_of("party", config.name) or ""
-    if not same_certificate(listed.encode(), config.certificate.read_bytes()):
+    listed = (manifest.certificate_of("party", config.name) or "").encode()
+    certificates = [file for file in (config.certificate, waiting.next_certificate) if file.exists()]
+    if not any(same_certificate(listed, file.read_bytes()) for file in certificates):
         return bad(what, f"it lists another certificate for {config.name}", ask)
-    return good(what, f"{manifest.consortium}, serial {manifest.serial}, {len(manifest.members)} parties")
+    remedy = "A node at work takes it with the next run, or within a minute. If it does not, its log says why."
+    return _held(manifest, manifests, remedy)
+
+
+def _held(newest: Manifest, manifests: ManifestFile, remedy: str) -> Check:
+    """The newest manifest, and whether it is the one here."""
+    found = f"{newest.consortium}, serial {newest.serial}, {len(newest.members)} parties"
+    here = manifests.current().serial if manifests.exists() else None
+    if here == newest.serial:
+        return good("manifest", found)
+    held = "none is here yet" if here is None else f"serial {here} is here still"
+    return Check("manifest", Verdict.WARNING, f"the curator has {found}: {held}", remedy)
 
 
 def _curator_in_manifest(manifest: Manifest, key: Path) -> Check:
@@ -325,10 +293,11 @@ def _curator_is_renewed(manifests: ManifestFile, key: Path) -> bool:
 
 def _schema(file: Path, manifest: Manifest | None) -> Check:
     schema: Schema = load_schema(file)
-    if manifest is not None and schema.digest != manifest.schema_digest:
+    if manifest is not None and SchemaFile(file).named(manifest) is None:
         found = f"{file} is not the one that the manifest (serial {manifest.serial}) names"
         return bad("schema", found, f"Get the one with SHA-256 {manifest.schema_digest} from the organiser.")
-    found = f"{len(schema.attributes)} attributes{'' if manifest is None else ', as in the manifest'}"
+    as_named = manifest is not None and schema.digest == manifest.schema_digest
+    found = f"{len(schema.attributes)} attributes{', as in the manifest' if as_named else ''}"
     if named := in_words(schema):
         return Check("schema", Verdict.WARNING, f"{found}. {named}", f"{WHY} {REMEDY}")
     return good("schema", found)
@@ -397,29 +366,6 @@ def _clock(certificate: bytes) -> Check:
     if now < x509.load_pem_x509_certificate(certificate).not_valid_before_utc:
         return bad("clock", f"{now:%Y-%m-%d %H:%M} UTC is before the certificate was made", "Set the clock.")
     return good("clock", f"{now:%Y-%m-%d %H:%M} UTC")
-
-
-def _proxies(address: str, proxy: Proxy | None) -> Check:
-    if proxy:
-        through = check_proxy(address, proxy)
-        if through.stage is Stage.THROUGH:
-            return good("proxy", through.reason)
-        return bad("proxy", f"{through.stage.value}: {through.reason}", through.remedy)
-    found = [name for known in ENVIRONMENT for name in (known, known.upper()) if os.environ.get(name)]
-    if found:
-        return Check("proxy", Verdict.WARNING, f"{', '.join(found)}: connections go through it", "")
-    return good("proxy", "none is set")
-
-
-def _party_link(c: party_config.PartyConfig) -> Finding:
-    manifest = _known_manifest(c)
-    return check_connection(c.curator, c.curator_name, manifest, c.certificate, c.key, c.proxy)
-
-
-def _connection(found: Finding, address: str) -> Check:
-    if found.stage is Stage.THROUGH:
-        return good("connection", f"{address} answers and accepts this certificate")
-    return bad("connection", f"{found.stage.value}: {found.reason}", found.remedy)
 
 
 def _listening(what: str, listen: str) -> Check:

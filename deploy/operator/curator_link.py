@@ -12,6 +12,7 @@ from typing import Any, ClassVar, TypeVar
 
 import grpc
 
+from privity.common.consortium.manifest import Manifest
 from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.errors import Catalogue, PrivityError, from_elsewhere
 from privity.common.formats import read_json
@@ -81,11 +82,29 @@ class CuratorLink:
         options.append(("grpc.max_receive_message_length", LARGEST_REPLY))
         return grpc.secure_channel(self.address, credentials, options=options)
 
-    def _take_manifest(self) -> bool:
-        """Ask whoever answers for a manifest, and take it if the organiser signed it and it is newer; whether it was.
+    def newest_manifest(self) -> Manifest:
+        """The newer one of the manifest here and of what whoever answers hands out, which is kept nowhere.
 
         Raises:
             PrivityError: nobody answers, or what comes is not the organiser's.
+        """
+        here = self.manifests.current() if self.manifests.exists() else None
+        handed_out = self.manifests.opened(*self._handed_out())
+        return handed_out if here is None or handed_out.serial > here.serial else here
+
+    def _take_manifest(self) -> bool:
+        """Keep what whoever answers hands out, if it is newer; whether it was.
+
+        Raises:
+            PrivityError: as ``newest_manifest``.
+        """
+        return self.manifests.offer(*self._handed_out())
+
+    def _handed_out(self) -> tuple[bytes, str]:
+        """The manifest of whoever answers, signed by whomever, and what it is called.
+
+        Raises:
+            PrivityError: nobody answers.
         """
         for tries in range(1, MOST_CALLS + 1):
             shown = certificate_shown(self.address, self.proxy)
@@ -94,7 +113,7 @@ class CuratorLink:
             with self._dialled(shown, any_host_of(shown)) as channel:
                 try:
                     document = self._stub(channel).GetManifest(pb.ManifestRequest(), timeout=self.silence).document
-                    return self.manifests.offer(document, f"the manifest of {self.address}")
+                    return document, f"the manifest of {self.address}"
                 except grpc.RpcError as error:
                     # Another one may have answered since the certificate was looked at.
                     lost = isinstance(error, grpc.Call) and error.code() is grpc.StatusCode.UNAVAILABLE
@@ -118,9 +137,14 @@ class CuratorLink:
         found = self._lost_for_now(error)
         return found is not None and not found.of_identity
 
-    def check(self) -> Finding:
-        """How far a connection comes, step by step."""
-        manifest = self.manifests.current() if self.manifests.exists() else None
+    def check(self, manifest: Manifest | None = None) -> Finding:
+        """How far a connection comes, step by step.
+
+        Args:
+            manifest: whose curator it must be; the one here if none is given.
+        """
+        if manifest is None and self.manifests.exists():
+            manifest = self.manifests.current()
         return check_connection(self.address, self.curator_name, manifest, self.certificate, self.key, self.proxy)
 
     def _persistent(self, call: Callable[[grpc.Channel], Answer]) -> Answer:

@@ -15,8 +15,10 @@ from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.crypto.certificates import issue
 from privity.common.crypto.identity import Identity
 from privity.common.errors import PrivityError
+from privity.common.node.tls_check import Stage
 from privity.common.protocol.steps import Close
 from privity.curator import server
+from privity.deploy.operator.curator_link import PartyClient
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.party import agent
 from tests.harness.consortium import TestConsortium, make_consortium
@@ -193,6 +195,55 @@ def test_a_manifest_of_whoever_answers_counts_by_the_organisers_signature_alone(
             hold(network, newest)
             assert not await asyncio.to_thread(client._take_manifest), "an older one"
             assert client.manifests.current() == newest
+
+    asyncio.run(scenario())
+
+
+def party(network: NetworkConsortium, name: str) -> PartyClient:
+    files = network.consortium.tls.files(network.folder, "party", name)
+    manifests = ManifestFile(network.folder / f"{name}-manifest.json", network.folder / "organiser.pub")
+    return PartyClient(f"{HOST}:{network.port}", manifests, *files)
+
+
+@pytest.mark.parametrize("of", ["party", "operator"])
+def test_a_member_looks_at_the_newest_manifest_and_keeps_the_one_that_it_has(tmp_path: Path, of: str) -> None:
+    async def scenario() -> None:
+        consortium = make_consortium(2)
+        network = NetworkConsortium(tmp_path, consortium, dialling=False)
+        async with network:
+            hold(network, consortium.manifest)
+            client = party(network, PARTIES[0]) if of == "party" else operator(network)
+            newest, pair = renewal(consortium)
+            curator_has(network, newest, pair)
+            assert await asyncio.to_thread(client.newest_manifest) == newest
+            assert (await asyncio.to_thread(client.check)).stage is Stage.CURATOR
+            assert (await asyncio.to_thread(client.check, newest)).stage is Stage.THROUGH
+            forged = json.dumps(sign_manifest(replace(newest, serial=3), Identity.generate())).encode()
+            network.server._manifests.document = lambda: forged
+            with pytest.raises(PrivityError, match="organiser's signature does not fit"):
+                await asyncio.to_thread(client.newest_manifest)
+            assert held(network) == [1, 1, 1]
+            hold(network, replace(newest, serial=4))
+            older = json.dumps(sign_manifest(newest, consortium.tls.organiser)).encode()
+            network.server._manifests.document = lambda: older
+            assert (await asyncio.to_thread(client.newest_manifest)).serial == 4
+
+    asyncio.run(scenario())
+
+
+@pytest.mark.usefixtures("thief")
+def test_the_holder_of_a_former_key_is_no_curator_by_the_newest_manifest_that_it_hands_out(tmp_path: Path) -> None:
+    async def scenario() -> None:
+        consortium = make_consortium(2)
+        network = NetworkConsortium(tmp_path, consortium, dialling=False)
+        async with network:
+            hold(network, consortium.manifest)
+            newest, _ = renewal(consortium)
+            network.seal(newest)
+            client = party(network, PARTIES[0])
+            assert await asyncio.to_thread(client.newest_manifest) == newest
+            assert (await asyncio.to_thread(client.check)).stage is Stage.THROUGH
+            assert (await asyncio.to_thread(client.check, newest)).stage is Stage.CURATOR
 
     asyncio.run(scenario())
 

@@ -191,28 +191,50 @@ def test_who_asks_and_does_not_read_is_hung_up_on_without_a_word(
     assert capfd.readouterr().err == ""
 
 
+def stays(line: socket.socket) -> bool:
+    line.settimeout(0.02)
+    with suppress(TimeoutError):
+        return not hung_up(line)
+    return True
+
+
 @pytest.mark.statistical
-def test_so_many_are_connected_at_a_time_and_others_find_the_page_when_they_are_gone(
+def test_so_many_are_connected_at_a_time_and_the_oldest_silent_one_makes_room(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     address = free_address()
-    with exported(address, CollectorRegistry()):
-        with ExitStack() as stack:
-            first = [stack.enter_context(dialled(address)) for _ in range(CONNECTIONS)]
-            for _ in range(3):
-                with dialled(address) as one_more:
-                    assert hung_up(one_more)
-            for line in first:
-                line.setblocking(False)
-                with pytest.raises(BlockingIOError):
-                    line.recv(1)
-        for _ in range(1000):
-            with suppress(OSError):
-                assert shown(address) == {}
-                break
-        else:
-            pytest.fail("the page does not come back")
+    with exported(address, CollectorRegistry()), ExitStack() as stack:
+        lines = [stack.enter_context(dialled(address)) for _ in range(CONNECTIONS)]
+        for oldest in lines[:3]:
+            lines.append(stack.enter_context(dialled(address)))
+            assert hung_up(oldest)
+        for _ in range(3):
+            # Whoever asks is answered, however many are silent.
+            assert shown(address) == {}
+            lines.append(stack.enter_context(dialled(address)))
+        assert all(stays(line) for line in lines[-CONNECTIONS + 1 :])
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.0\r\n\r\n"])
+def test_nobody_ends_the_connection_of_another_address_by_many_of_its_own(
+    sent: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("privity.common.node.metrics_page.ASK_SECONDS", 60.0)
+    address, crowd = free_address(), list[socket.socket]()
+    host, _, port = address.rpartition(":")
+    with exported(address, CollectorRegistry()), dialled(address) as slow:
+        try:
+            for _ in range(4 * CONNECTIONS):
+                crowd.append(socket.create_connection((host, int(port)), 60, source_address=("127.0.0.2", 0)))
+                with suppress(ConnectionError):
+                    crowd[-1].sendall(sent)
+            slow.sendall(b"GET / HTTP/1.0\r\n\r\n")
+            assert slow.recv(1 << 12).startswith(b"HTTP/1.0 200")
+        finally:
+            for one in crowd:
+                one.close()
 
 
 @pytest.mark.process

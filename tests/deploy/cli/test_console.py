@@ -48,7 +48,7 @@ def test_a_browser_is_given_a_file_of_the_user_alone_and_no_link_that_others_cou
         (page,) = (place / "operator").glob("console-*.html")
         assert stat.S_IMODE(page.stat().st_mode) == 0o600
         visitor = Visitor(link)
-        assert visitor.enter().status == 200
+        assert visitor.enter().status == 303
         assert visitor.post("/close").status == 200
         assert console.wait(20) == Exit.DONE
     finally:

@@ -26,6 +26,7 @@ SEAL = [
     "privity consortium seal --folder organiser",
     "privity curator accept organiser/manifest.json --config curator/curator.toml",
 ]
+CONFIGS = ("north/party.toml", "east/party.toml", "operator/operator.toml", "curator/curator.toml")
 SECRETS = ("north/tls.key", "south/tls.key", "operator/tls.key", "curator/tls.key", "north/keys/sealing.pem")
 
 
@@ -58,11 +59,20 @@ def test_everybody_renews_and_nobody_restarts(tmp_path: Path) -> None:
         assert "is in no manifest" in doctor(tmp_path, "north/party.toml")
         for command in SEAL:
             run(command)
+        for config in CONFIGS:
+            # Whether the newest manifest was taken already or not.
+            checks = {check["check"]: check for check in map(json.loads, doctor(tmp_path, config).splitlines())}
+            assert "amiss" not in {check["verdict"] for check in checks.values()}, checks
+            assert "serial 2, 3 parties" in checks["manifest"]["found"]
+            if config.startswith("operator"):
+                assert checks["manifest"]["found"].endswith("serial 1 is here still"), "the doctor takes none"
         run(submit.replace("--epsilon 1", "--epsilon 1/2").replace("--out release", "--out again"))
-        for config in ("north/party.toml", "east/party.toml", "operator/operator.toml", "curator/curator.toml"):
+        for config in CONFIGS:
             # Nodes take the newest manifest with a run, or within a minute; an operator with any command.
-            checks = map(json.loads, doctor(tmp_path, config).splitlines())
-            assert {check["found"] for check in checks if check["verdict"] == "amiss"} <= {"nothing is left"}
+            checks = {check["check"]: check for check in map(json.loads, doctor(tmp_path, config).splitlines())}
+            amiss = {check["found"] for check in checks.values() if check["verdict"] == "amiss"}
+            assert amiss <= {"nothing is left"}
+            assert checks["manifest"]["verdict"] == "ok"
         after = content(SECRETS)
         assert not {name for name in SECRETS if after[name] == before[name]}
         assert content(tuple(untouched)) == untouched

@@ -79,16 +79,30 @@ def is_gone(visitor: Visitor) -> None:
 def test_the_link_opens_one_session_and_no_second_one(shop: Shop, link: str) -> None:
     visitor, late = Visitor(link), Visitor(link)
     assert visitor.get("/").status == 403
-    assert visitor.ask("HEAD", link.partition(visitor.address)[2]).status == 405
     entered = visitor.enter()
     cookie = entered.headers["set-cookie"]
-    assert entered.status == 200
+    assert (entered.status, entered.headers["location"]) == (303, f"{visitor.place}/")
     assert {"HttpOnly", "SameSite=Strict", f"Path={visitor.place}/"} <= {part.strip() for part in cookie.split(";")}
     assert visitor.get("/").status == 200
     assert late.enter().status == 403
     assert "set-cookie" not in late.enter().headers
     assert late.get("/").status == 403
     assert [line["what"] for line in shop.site.log.lines()] == ["opened the console"]
+
+
+def test_whoever_only_looks_at_the_link_opens_nothing(shop: Shop, link: str) -> None:
+    visitor = Visitor(link)
+    there = link.partition(visitor.address)[2]
+    for method in ("GET", "HEAD", "GET", "OPTIONS", "PUT"):
+        looked = visitor.ask(method, there, headers={"Sec-Purpose": "prefetch"})
+        assert "set-cookie" not in looked.headers
+        assert looked.status == (403 if method == "PUT" else 200)
+    for elsewhere in ({"Origin": "http://evil.example"}, {"Origin": "null"}, {"Sec-Fetch-Site": "cross-site"}):
+        assert visitor.ask("POST", there, headers=elsewhere).status == 403
+    assert visitor.ask("POST", there, "what=bread").status == 400
+    assert shop.site._session is None
+    assert shop.site.log.lines() == []
+    assert visitor.enter().status == 303
 
 
 def test_without_the_link_there_is_nothing(shop: Shop, link: str) -> None:
@@ -100,11 +114,11 @@ def test_without_the_link_there_is_nothing(shop: Shop, link: str) -> None:
     for wrong in ("", "?link=", "?link=%00", "?link=" + "x" * 5000, "?link=é"):
         assert stranger.get(f"/enter{wrong}".encode("ascii", "replace").decode()).status == 403
     # Nothing of it is used up by those who try.
-    assert stranger.enter().status == 200
+    assert stranger.enter().status == 303
     stranger.cookie = "privity-console=guess"
     assert stranger.get("/").status == 403
     stranger.token = "guess"
-    assert stranger.post("/buy", {"what": "all"}).status == 403
+    assert stranger.post("/buy", {"what": "all"}).status == 400
     assert shop.bought == []
 
 
@@ -254,21 +268,34 @@ def begun(link: str, head: str) -> bytes:
     """What a console answers to the head of a request of which no body follows."""
     host, port = Visitor(link).address.split(":")
     with socket.create_connection((host, int(port)), timeout=10) as stranger:
-        stranger.sendall(head.encode())
-        return stranger.recv(1 << 12)
+        stranger.sendall(head.encode("latin-1"))
+        with stranger.makefile("rb") as answer:
+            return answer.read()
 
 
-def test_a_body_is_refused_before_it_is_taken(link: str) -> None:
+@pytest.mark.parametrize("more", ["", "Expect: 100-continue\r\n"])
+def test_a_body_is_refused_before_it_is_taken(shop: Shop, link: str, more: str) -> None:
     visitor = Visitor(link)
-    large, here = 1 << 30, f"Host: {visitor.address}"
-    for path, host, body in (
-        ("/", here, "Content-Length: 10"),
-        (f"{visitor.place}/buy", "Host: evil.example", "Content-Length: 10"),
-        (f"{visitor.place}/buy", here, f"Content-Length: {large}"),
-        (f"{visitor.place}/buy", here, "Transfer-Encoding: chunked"),
-    ):
-        answer = begun(link, f"POST {path} HTTP/1.1\r\n{host}\r\n{body}\r\n\r\n")
-        assert answer.startswith((b"HTTP/1.1 400", b"HTTP/1.1 413", b"HTTP/1.0 400", b"HTTP/1.0 413")), answer
+    visitor.enter()
+    own, small = f"Host: {visitor.address}\r\nCookie: {visitor.cookie}\r\n", "Content-Length: 10"
+    buy, enter = f"{visitor.place}/buy", link.partition(visitor.address)[2]
+    refused = {
+        "nothing here": ("/", own, small),
+        "none of this machine": (buy, own.replace(visitor.address, "evil.example"), small),
+        "exceeds max_body": (buy, own, f"Content-Length: {1 << 30}"),
+        "how long the body is": (buy, own, "Transfer-Encoding: chunked"),
+    }
+    guesses = ("", "Cookie: privity-console=guess\r\n", "Cookie: privity-console=é\r\n", f"Cookie: X{visitor.cookie}")
+    refused_cookies = [
+        (path, f"Host: {visitor.address}\r\n{guess}", small) for path in (buy, enter) for guess in guesses
+    ]
+    requests = [*refused.items(), *(("no session", each) for each in refused_cookies)]
+    for why, (path, head, body) in requests:
+        answer = begun(link, f"POST {path} HTTP/1.1\r\n{head.rstrip()}\r\n{more}{body}\r\n\r\n").decode()
+        assert answer.startswith(("HTTP/1.1 400", "HTTP/1.1 413")), answer
+        assert why in answer
+    shop.site._session = None
+    assert b"no session" in begun(link, f"POST {buy} HTTP/1.1\r\n{own}{more}{small}\r\n\r\n")
 
 
 def test_silent_connections_lock_nobody_out(link: str) -> None:
@@ -276,7 +303,7 @@ def test_silent_connections_lock_nobody_out(link: str) -> None:
     host, port = visitor.address.split(":")
     silent = [socket.create_connection((host, int(port)), timeout=5) for _ in range(local_server.MOST_CONNECTIONS * 3)]
     try:
-        assert visitor.enter().status == 200
+        assert visitor.enter().status == 303
         assert visitor.get("/").status == 200
     finally:
         for one in silent:
@@ -289,7 +316,7 @@ def test_another_account_is_turned_away(link: str, monkeypatch: pytest.MonkeyPat
         patched.setattr(local_server, "account_of", lambda *_: os.getuid() + 1)
         with pytest.raises(OSError):
             visitor.enter()
-    assert visitor.enter().status == 200
+    assert visitor.enter().status == 303
 
 
 def test_the_account_of_a_connection_is_found() -> None:

@@ -267,7 +267,11 @@ def test_the_doctors_findings_are_read_on_request(owner: Visitor, north: Path) -
     assert "Verdict" not in owner.get("/node").text
     assert "Is all well? Look now" in owner.get("/").text
     (north.parent / "party.toml").chmod(0o644)
-    page = owner.get("/node?look=1").text
+    assert "Verdict" not in owner.get("/node?look=1").text
+    assert owner.get("/node/look").status == 405
+    assert owner.post("/node/look", {"token": "guess"}).status == 403
+    assert "Is all well? Look now" in owner.get("/").text
+    page = owner.post("/node/look").text
     assert "all within the schema" in page
     assert "amiss" in page  # no curator answers here
     assert "Other people on this computer can open private files of this node." in page
