@@ -37,7 +37,7 @@ class LyingConsortium(TestConsortium):
         self.honest: list[bytes] = []
 
     def tell(self, party: str, step: Step) -> Reply:
-        honest = self.deliver(party, encode_step(step))
+        honest = self.deliver(party, encode_step(self.signed(step)))
         self.lie_at -= 1
         if self.mutator is None:
             self.honest.append(honest)
