@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.connection_silence import moving
 from privity.common.wire.codec import LARGEST_REPLY
+from privity.common.wire.v1 import privity_pb2 as pb
 from privity.curator.metrics import CuratorMetrics, Unwelcome
 from privity.curator.pending_steps import Desk
 
@@ -23,11 +24,12 @@ class Arrivals:
         self._metrics = metrics
         self._newest: dict[str, bytearray] = {}
 
-    async def collect(self, party: str, chunks: AsyncIterator[bytes]) -> bytes | None:
+    async def collect(self, party: str, chunks: AsyncIterator[pb.Chunk]) -> bytes | None:
         """The whole reply; None for a large one while nobody waits for any, which is dropped as it comes.
 
         Raises:
-            PrivityError: message-too-large, or reply-overtaken: the party has begun another one meanwhile.
+            PrivityError: message-too-large; reply-overtaken: the party has begun another one meanwhile; two-nodes: it
+                is of an older node, or a newer one has come meanwhile.
             StalledError: nothing came for too long.
         """
         awaited = self._desk.largest_reply(party)
@@ -39,14 +41,15 @@ class Arrivals:
             async with moving(self._silence) as moved:
                 async for chunk in chunks:
                     moved()
+                    self._desk.of_process(party, chunk.process)
                     self._desk.alive(party)
                     self._check_newest(party, message)
-                    if len(message) + len(chunk) > limit:
+                    if len(message) + len(chunk.data) > limit:
                         if not awaited:
                             return None
                         self._metrics.call_refused(Unwelcome.TOO_LARGE)
                         raise PrivityError(Catalogue.TOO_LARGE, sender=party, limit=limit)
-                    message += chunk
+                    message += chunk.data
             self._check_newest(party, message)
             return bytes(message)
         finally:

@@ -1,0 +1,84 @@
+"""Another node under this party's certificate, as the curator tells of it: a copy of this one, which charges by itself.
+
+What was told stands in the journal, so that whoever looks later reads it. The node that the curator refused as the
+older one does not serve again by itself: started anew, it would count as the newer one.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import asdict, dataclass
+
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.storage.canonical_json import canonical_bytes, parse
+from privity.common.storage.journal import Journal
+from privity.common.text.utc_times import check_utc, utc_now
+
+SEEN = "#other-node"
+
+_log = logging.getLogger("privity.party")
+
+
+@dataclass(frozen=True)
+class OtherNode:
+    """What is known of another node.
+
+    Attributes:
+        at: in UTC: when the older one of the two was refused last, as far as this one was told.
+        is_newer: whether the other one is the newer: then this one has stopped.
+    """
+
+    at: str
+    is_newer: bool
+
+    def __str__(self) -> str:
+        if self.is_newer:
+            return f"a newer node serves under the same certificate, and this one was refused on {self.at}"
+        return f"another node serves under the same certificate: the older one was refused on {self.at}"
+
+
+class OtherNodes:
+    """What one node notes of others."""
+
+    def __init__(self, party: str, journal: Journal) -> None:
+        self._party = party
+        self._journal = journal
+
+    def seen(self) -> OtherNode | None:
+        """The newest that was noted; None if nothing was."""
+        stored = self._journal.content(SEEN)
+        return None if stored is None else OtherNode(**parse(stored))
+
+    def note(self, at: str) -> None:
+        """The curator says when it last refused an older node than this one; empty if it did not.
+
+        Raises:
+            ValueError: not a time.
+        """
+        if at and self.seen() != (other := OtherNode(check_utc(at), is_newer=False)):
+            self._keep(other)
+            _log.error("another node serves under this certificate: the curator refuses it: privity doctor")
+
+    def stopped(self) -> PrivityError:
+        """This node is the older one: noted, and the error with which it stops."""
+        self._keep(OtherNode(utc_now(), is_newer=True))
+        return self._two_nodes()
+
+    def check(self) -> None:
+        """Refuse to serve again after that.
+
+        Raises:
+            PrivityError: two-nodes.
+        """
+        if (other := self.seen()) is not None and other.is_newer:
+            raise self._two_nodes()
+
+    def forget(self) -> None:
+        """The owner has said which one serves."""
+        self._journal.drop([SEEN])
+
+    def _keep(self, other: OtherNode) -> None:
+        self._journal.record_together([(SEEN, "", canonical_bytes(asdict(other)))], instead_of=[SEEN])
+
+    def _two_nodes(self) -> PrivityError:
+        return PrivityError(Catalogue.TWO_NODES, party=self._party)
