@@ -146,8 +146,8 @@ class Catalogue(Enum):
         "two-nodes",
         "ALREADY_EXISTS",
         "{party}: a newer node serves under the same certificate, so this one stops",
-        "Each samples noise of its own: let one of them serve. If it is to be this one, stop the other, and say that this"
-        " one lacks what the other was charged: privity party restored --config party.toml.",
+        "Each samples noise of its own: let one of them serve. If it is to be this one, stop the other, and say that"
+        " this one lacks what the other was charged: privity party restored --config party.toml.",
     )
     MALFORMED = ErrorKind(
         "malformed-message",

@@ -6,7 +6,9 @@ older one does not serve again by itself: started anew, it would count as the ne
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import sqlite3
 from dataclasses import asdict, dataclass
 
 from privity.common.errors import Catalogue, PrivityError
@@ -50,14 +52,11 @@ class OtherNodes:
         return None if stored is None else OtherNode(**parse(stored))
 
     def note(self, at: str) -> None:
-        """The curator says when it last refused an older node than this one; empty if it did not.
-
-        Raises:
-            ValueError: not a time.
-        """
-        if at and self.seen() != (other := OtherNode(check_utc(at), is_newer=False)):
-            self._keep(other)
-            _log.error("another node serves under this certificate: the curator refuses it: privity doctor")
+        """The curator says when it last refused an older node than this one; empty if it did not."""
+        with contextlib.suppress(ValueError):  # what is no moment says nothing
+            if check_utc(at) and self.seen() != (other := OtherNode(at, is_newer=False)):
+                _log.error("another node serves under this certificate, and the curator refuses it: privity doctor")
+                self._keep(other)
 
     def stopped(self) -> PrivityError:
         """This node is the older one: noted, and the error with which it stops."""
@@ -78,7 +77,9 @@ class OtherNodes:
         self._journal.drop([SEEN])
 
     def _keep(self, other: OtherNode) -> None:
-        self._journal.record_together([(SEEN, "", canonical_bytes(asdict(other)))], instead_of=[SEEN])
+        # A node that cannot write stops, or goes on, all the same.
+        with contextlib.suppress(PrivityError, sqlite3.Error):
+            self._journal.record_together([(SEEN, "", canonical_bytes(asdict(other)))], instead_of=[SEEN])
 
     def _two_nodes(self) -> PrivityError:
         return PrivityError(Catalogue.TWO_NODES, party=self._party)
