@@ -264,7 +264,9 @@ class Node:
     def engine(self) -> PartyEngine:
         """The engine under the manifest that is there."""
         transcripts = self.config.state / TRANSCRIPTS
-        engine = PartyEngine(self._releases, self.policies.current, self.keys, self.manifests.current(), transcripts)
+        engine = PartyEngine(
+            self._releases, self.policies.current, self.keys, self.manifests.current(), transcripts, self.process
+        )
         engine.listener, engine.expired = self._answered, self._notices.expired
         return engine
 

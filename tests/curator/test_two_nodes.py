@@ -14,7 +14,6 @@ import pytest
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.steps import Contribute, Done, Enrol, Step
-from privity.common.storage.journal import Journal
 from privity.common.wire.codec import encode_reply
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
@@ -116,18 +115,3 @@ def test_an_older_node_stops_at_the_reply_that_it_has_in_hand_and_is_charged_not
                 nodes.check()
 
     asyncio.run(scenario())
-
-
-def test_a_node_keeps_that_it_was_told_of_an_older_one_until_its_owner_says_which_one_serves() -> None:
-    nodes = OtherNodes(NAME, Journal())
-    for nothing in ("", "soon"):
-        nodes.note(nothing)
-    assert nodes.seen() is None
-    nodes.note("2026-11-28T11:28:03+00:00")
-    nodes.check()
-    assert "the older one was refused on 2026-11-28T11:28:03+00:00" in str(nodes.seen())
-    assert nodes.stopped().kind is Catalogue.TWO_NODES
-    with pytest.raises(PrivityError):
-        nodes.check()
-    nodes.forget()
-    nodes.check()
