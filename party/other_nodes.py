@@ -9,14 +9,21 @@ from __future__ import annotations
 import contextlib
 import logging
 import sqlite3
+import time
 from dataclasses import asdict, dataclass
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
-from privity.common.text.utc_times import check_utc, utc_now
+from privity.common.text.utc_times import check_utc, utc, utc_now
 
 SEEN = "#other-node"
+LATELY_SECONDS = 7 * 86400.0
+"""How long a node that goes on says that an older one was refused."""
+
+STOP_ONE = (
+    "Stop the older one for good, and look at its ledger: docs/deploy.md, two nodes under one certificate."
+)
 
 _log = logging.getLogger("privity.party")
 
@@ -47,9 +54,11 @@ class OtherNodes:
         self._journal = journal
 
     def seen(self) -> OtherNode | None:
-        """The newest that was noted; None if nothing was."""
+        """The newest that was noted: a newer node whenever that was, an older one lately; None if there is none."""
         stored = self._journal.content(SEEN)
-        return None if stored is None else OtherNode(**parse(stored))
+        other = None if stored is None else OtherNode(**parse(stored))
+        lately = other is not None and (other.is_newer or other.at >= utc(time.time() - LATELY_SECONDS))
+        return other if lately else None
 
     def note(self, at: str) -> None:
         """The curator says when it last refused an older node than this one; empty if it did not."""
