@@ -150,7 +150,7 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         self, request_iterator: AsyncIterator[pb.Chunk], context: grpc.aio.ServicerContext
     ) -> pb.Receipt:
         party = self._caller(context)
-        message = await self._arrivals.collect(party, request_iterator)
+        message = await self._arrivals.collect(party, ((chunk.process, chunk.data) async for chunk in request_iterator))
         try:
             if message is not None:
                 await self._desk.read_and_deliver(party, message)

@@ -10,7 +10,6 @@ from collections.abc import AsyncIterator
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.connection_silence import moving
 from privity.common.wire.codec import LARGEST_REPLY
-from privity.common.wire.v1 import privity_pb2 as pb
 from privity.curator.metrics import CuratorMetrics, Unwelcome
 from privity.curator.pending_steps import Desk
 
@@ -24,8 +23,11 @@ class Arrivals:
         self._metrics = metrics
         self._newest: dict[str, bytearray] = {}
 
-    async def collect(self, party: str, chunks: AsyncIterator[pb.Chunk]) -> bytes | None:
+    async def collect(self, party: str, chunks: AsyncIterator[tuple[str, bytes]]) -> bytes | None:
         """The whole reply; None for a large one while nobody waits for any, which is dropped as it comes.
+
+        Args:
+            chunks: the number of the process that sends, and some bytes.
 
         Raises:
             PrivityError: message-too-large; reply-overtaken: the party has begun another one meanwhile; two-nodes: it
@@ -39,17 +41,17 @@ class Arrivals:
         message = self._newest[party] = bytearray()
         try:
             async with moving(self._silence) as moved:
-                async for chunk in chunks:
+                async for process, chunk in chunks:
                     moved()
-                    self._desk.of_process(party, chunk.process)
+                    self._desk.of_process(party, process)
                     self._desk.alive(party)
                     self._check_newest(party, message)
-                    if len(message) + len(chunk.data) > limit:
+                    if len(message) + len(chunk) > limit:
                         if not awaited:
                             return None
                         self._metrics.call_refused(Unwelcome.TOO_LARGE)
                         raise PrivityError(Catalogue.TOO_LARGE, sender=party, limit=limit)
-                    message += chunk.data
+                    message += chunk
             self._check_newest(party, message)
             return bytes(message)
         finally:

@@ -21,9 +21,7 @@ SEEN = "#other-node"
 LATELY_SECONDS = 7 * 86400.0
 """How long a node that goes on says that an older one was refused."""
 
-STOP_ONE = (
-    "Stop the older one for good, and look at its ledger: docs/deploy.md, two nodes under one certificate."
-)
+STOP_ONE = "Stop the older one for good, and look at its ledger: docs/deploy.md, two nodes under one certificate."
 
 _log = logging.getLogger("privity.party")
 
