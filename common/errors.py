@@ -144,9 +144,10 @@ class Catalogue(Enum):
     CURATOR_REFUSED = ErrorKind("curator-refused", "FAILED_PRECONDITION", "{address}: {reason}", "{hint}")
     TWO_NODES = ErrorKind(
         "two-nodes",
-        "PERMISSION_DENIED",
-        "{party}: a newer node serves under the same certificate",
-        "Let one of them serve. Never run a copy of a node's folder: each samples noise of its own.",
+        "ALREADY_EXISTS",
+        "{party}: a newer node serves under the same certificate, so this one stops",
+        "Each samples noise of its own: let one of them serve. If it is to be this one, stop the other, and say that"
+        " this one lacks what the other was charged: privity party restored --config party.toml.",
     )
     MALFORMED = ErrorKind(
         "malformed-message",

@@ -135,12 +135,12 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
     async def NextStep(  # noqa: N802 - the service's own name
         self, request: pb.NextStepRequest, context: grpc.aio.ServicerContext
     ) -> None:
-        party, process = self._caller(context), cut(request.process, LONGEST_VERSION)
+        party, process = self._caller(context), request.process
         self._desk.of_process(party, process)
         message = await self._desk.next_step(party, min(request.wait_seconds, LONGEST_WAIT_SECONDS))
-        # Another node may have come while this one waited.
-        self._desk.of_process(party, process)
-        if message is not None:
+        # Another node may have come while this one waited. If it is still at work, its next call is refused; a process
+        # that has ended, and a line that does not know it yet, are no second node.
+        if message is not None and self._desk.is_newest(party, process):
             for chunk in chunks(message):
                 await _send(context, chunk, self._silence)
                 # It takes what it is sent, however slowly.
@@ -150,7 +150,7 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         self, request_iterator: AsyncIterator[pb.Chunk], context: grpc.aio.ServicerContext
     ) -> pb.Receipt:
         party = self._caller(context)
-        message = await self._arrivals.collect(party, (chunk.data async for chunk in request_iterator))
+        message = await self._arrivals.collect(party, ((chunk.process, chunk.data) async for chunk in request_iterator))
         try:
             if message is not None:
                 await self._desk.read_and_deliver(party, message)
@@ -163,7 +163,7 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         self, request: pb.AliveRequest, context: grpc.aio.ServicerContext
     ) -> pb.AliveReply:
         party = self._caller(context)
-        self._desk.of_process(party, cut(request.process, LONGEST_VERSION))
+        self._desk.of_process(party, request.process)
         desk = self._desk.alive(party)
         desk.version = cut(request.version, LONGEST_VERSION)
         run, key, digest = desk.last

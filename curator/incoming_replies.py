@@ -23,11 +23,15 @@ class Arrivals:
         self._metrics = metrics
         self._newest: dict[str, bytearray] = {}
 
-    async def collect(self, party: str, chunks: AsyncIterator[bytes]) -> bytes | None:
+    async def collect(self, party: str, chunks: AsyncIterator[tuple[str, bytes]]) -> bytes | None:
         """The whole reply; None for a large one while nobody waits for any, which is dropped as it comes.
 
+        Args:
+            chunks: the number of the process that sends, and some bytes.
+
         Raises:
-            PrivityError: message-too-large, or reply-overtaken: the party has begun another one meanwhile.
+            PrivityError: message-too-large; reply-overtaken: the party has begun another one meanwhile; two-nodes: it
+                is of an older node, or a newer one has come meanwhile.
             StalledError: nothing came for too long.
         """
         awaited = self._desk.largest_reply(party)
@@ -37,8 +41,9 @@ class Arrivals:
         message = self._newest[party] = bytearray()
         try:
             async with moving(self._silence) as moved:
-                async for chunk in chunks:
+                async for process, chunk in chunks:
                     moved()
+                    self._desk.of_process(party, process)
                     self._desk.alive(party)
                     self._check_newest(party, message)
                     if len(message) + len(chunk) > limit:

@@ -25,6 +25,7 @@ class Unwelcome(StrEnum):
     MALFORMED = "malformed"  # a reply that is none of this protocol
     TOO_LARGE = "too-large"  # a reply larger than any that is awaited
     TOO_MANY = "too-many"  # one of more calls than its certificate may make
+    OLDER_NODE = "older-node"  # a newer node of the party serves under the same certificate
     OVERTAKEN = "overtaken"  # a reply that was not complete when its party began another
 
 

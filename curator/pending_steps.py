@@ -23,8 +23,9 @@ from privity.common.node.metrics_page import known_code
 from privity.common.protocol.steps import Pending, Refusal, Reply, Step
 from privity.common.text.awaited_words import answer_to, awaits
 from privity.common.text.utc_times import utc, utc_now
+from privity.common.text.visible import cut
 from privity.common.wire.codec import MalformedMessageError, decode_reply, encode_step, largest_reply
-from privity.curator.metrics import CuratorMetrics, Direction
+from privity.curator.metrics import CuratorMetrics, Direction, Unwelcome
 
 CHECK_EVERY_SECONDS = 1.0
 TOLD_EVERY_SECONDS = 10
@@ -32,6 +33,8 @@ PENDING_SECONDS = 1.0
 """How long a step lies that waits for a person at the party, before it is given to the party again."""
 PENDING_AT_ONCE = 5
 """Steps of that kind which a party is given within that time: with more of them each lies longer."""
+LONGEST_PROCESS = 32
+"""Signs of the number of a process."""
 MOST_FORMER = 64
 """Earlier processes of a party that are known again, should one still be at work."""
 CONNECTED_SECONDS = 60.0
@@ -327,15 +330,20 @@ class Desk:
         Raises:
             PrivityError: two-nodes: this is an older one.
         """
-        desk = self._party(party)
-        if process in desk.former:
+        desk, process = self._party(party), cut(process, LONGEST_PROCESS)
+        if process in desk.former or (desk.process and not process):
             desk.other = utc(time.time())
+            self._metrics.call_refused(Unwelcome.OLDER_NODE)
             _log.error("two nodes serve under one certificate; the older one is refused", extra={"party": party})
             raise PrivityError(Catalogue.TWO_NODES, party=party)
-        if process and process != desk.process:
+        if process != desk.process:
             if desk.process:
                 desk.former.append(desk.process)
             desk.process = process
+
+    def is_newest(self, party: str, process: str) -> bool:
+        """Whether no newer process of the party has come since."""
+        return self._party(party).process == cut(process, LONGEST_PROCESS)
 
     def links(self, parties: Iterable[str]) -> list[Link]:
         """How each of these parties is connected."""

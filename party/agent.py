@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-import secrets
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable
@@ -44,6 +43,7 @@ POLICY_SECONDS = 2.0
 RETRY_SECONDS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 # Codes that another try will not change: this party is not known, or speaks another protocol.
 FATAL = (grpc.StatusCode.PERMISSION_DENIED, grpc.StatusCode.UNAUTHENTICATED, grpc.StatusCode.UNIMPLEMENTED)
+OLDER = grpc.StatusCode.ALREADY_EXISTS  # said to the older one of two nodes under one certificate
 NOT_TAKEN = (
     grpc.StatusCode.INVALID_ARGUMENT,
     grpc.StatusCode.RESOURCE_EXHAUSTED,
@@ -73,9 +73,8 @@ class Agent:
         self._node = node
         self._silence = silence
         self._failures, self._trusted = 0, b""
-        self._alive = pb.AliveRequest(version=VERSION, process=secrets.token_hex(16))
-        self._asking = pb.NextStepRequest(wait_seconds=WAIT_SECONDS, process=self._alive.process)
-        self._other = ""
+        self._alive = pb.AliveRequest(version=VERSION, process=node.process)
+        self._asking = pb.NextStepRequest(wait_seconds=WAIT_SECONDS, process=node.process)
         self._last_step: tuple[str, str] | None = None
         self._config = node.config
         self._engine = self._first_engine()
@@ -296,6 +295,8 @@ class Agent:
             except grpc.aio.AioRpcError as error:
                 connected = False
                 self._node.metrics.disconnected()
+                if error.code() is OLDER:
+                    raise self._node.other_nodes.stopped() from None
                 if error.code() in FATAL:
                     raise self._failed(error) from None
                 await self._failed_once(error.code())
@@ -303,9 +304,7 @@ class Agent:
 
     async def _note(self, seen: pb.AliveReply) -> None:
         """Say that another node was there, and notice that this one was set back to a backup."""
-        if seen.other and seen.other != self._other:
-            self._other = seen.other
-            _log.error("another node serves under this certificate; the curator refuses it")
+        self._node.other_nodes.note(seen.other)
         if seen.key and self._engine is not None:
             await asyncio.to_thread(self._engine.check_answered, seen.run, seen.key, seen.digest)
 
@@ -418,7 +417,7 @@ class Agent:
             self._told.add(step.run)
             _log.warning("a run waits for approval: privity party show RUN", extra={"run": step.run})
         async with moving(UNSEEN_SILENCES * self._silence) as moved:
-            await link.SendReply(_stream(reply, moved))
+            await link.SendReply(_stream(reply, self._node.process, moved))
         if isinstance(step, Close):
             self._told.discard(step.run)
             self._node.forget_keys(engine)
@@ -443,8 +442,9 @@ class Agent:
                             await rpc.PartyLinkStub(channel).Alive(self._alive)
 
 
-async def _stream(message: bytes, moved: Callable[[], None]) -> AsyncIterator[pb.Chunk]:
+async def _stream(message: bytes, process: str, moved: Callable[[], None]) -> AsyncIterator[pb.Chunk]:
     for chunk in chunks(message):
         moved()
+        chunk.process = process
         yield chunk
     moved()

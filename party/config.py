@@ -35,6 +35,7 @@ from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import KeyFiles
 from privity.party.ledger_rollback import KnownLedger
 from privity.party.metrics import PartyMetrics
+from privity.party.other_nodes import OtherNodes
 from privity.party.owner_notices import OwnerNotices
 from privity.party.policy import Policy, load_policy
 from privity.party.policy_file import PolicyFile, note_policy
@@ -191,9 +192,14 @@ def open_books(config: PartyConfig, population: str) -> tuple[Journal, Ledger]:
 
 
 class Node:
-    """What a party's node has of its own, read and checked before it dials anybody; a broken policy means refusal."""
+    """What a party's node has of its own, read and checked before it dials anybody; a broken policy means refusal.
+
+    Attributes:
+        process: the number of this process: two nodes from copies of one folder differ by it.
+    """
 
     def __init__(self, config: PartyConfig) -> None:
+        self.process = secrets.token_hex(16)
         self.config = config
         self.manifests = ManifestFile(config.manifest, config.organiser_key)
         self.schemas = SchemaFile(config.schema)
@@ -213,6 +219,8 @@ class Node:
         self._rows_per_person = policy.population.rows_per_person
         rows = self._open(schema)
         self._journal, ledger = open_books(config, policy.population.name)
+        self.other_nodes = OtherNodes(config.name, self._journal)
+        self.other_nodes.check()
         self._releases = ChargedReleases(config.name, rows, self._journal, ledger, recode=self._opened_anew)
         self.metrics = PartyMetrics(CollectorRegistry(), ledger)
         self.outbox = outbox_of(config, self._journal)
@@ -256,7 +264,9 @@ class Node:
     def engine(self) -> PartyEngine:
         """The engine under the manifest that is there."""
         transcripts = self.config.state / TRANSCRIPTS
-        engine = PartyEngine(self._releases, self.policies.current, self.keys, self.manifests.current(), transcripts)
+        engine = PartyEngine(
+            self._releases, self.policies.current, self.keys, self.manifests.current(), transcripts, self.process
+        )
         engine.listener, engine.expired = self._answered, self._notices.expired
         return engine
 

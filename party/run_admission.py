@@ -34,7 +34,7 @@ from privity.common.signed_request import SignedRequest
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
 from privity.common.synthesis.learning.domain_discovery import undiscovered
-from privity.common.wire.codec import decode_step
+from privity.common.wire.codec import decode_reply, decode_step
 from privity.party.approvals import Approvals, closed_key, under_key
 from privity.party.begun_run import BegunRun, step_refused
 from privity.party.charged_releases import ChargedReleases
@@ -52,6 +52,7 @@ class RunAdmission:
     Args:
         policy: gives the policy of now, or refuses every run if there is none that can be obeyed.
         approvals, heard: of this party's runs; the engine's.
+        process: the number of this node's process, which enrolments state.
     """
 
     def __init__(
@@ -61,7 +62,9 @@ class RunAdmission:
         keys: Keys,
         approvals: Approvals,
         heard: LastHeard,
+        process: str,
     ) -> None:
+        self._process = process
         self.party = releases.party
         self._releases = releases
         self._journal = releases.journal
@@ -123,9 +126,8 @@ class RunAdmission:
             self._approvals.demand_approval(spec, under)
         entry = (f"{step.run}/manifest", "manifest", under)
         self._journal.record_together([entry], instead_of=[under_key(step.run)])
-        return Enrolled(
-            Enrolment.signed(self.party, spec, self._releases.rows, self._keys.of(manifest), here).to_dict()
-        )
+        keys, rows = self._keys.of(manifest), self._releases.rows
+        return Enrolled(Enrolment.signed(self.party, spec, rows, keys, here, self._process).to_dict())
 
     def operators_request(self, step: Enrol) -> SignedRequest | None:
         """What an operator signed to ask for this run; None unless one did."""
@@ -159,8 +161,13 @@ class RunAdmission:
             prepare: gets ready for the run, or refuses it.
         """
         plan = step.plan
-        if self._journal.recall(f"{step.run}/reply/enrol", step_digest(Enrol(plan.spec))) is None:
+        enrolled = self._journal.recall(f"{step.run}/reply/enrol", step_digest(Enrol(plan.spec)))
+        if enrolled is None:
             raise step_refused(step.key, "the party did not enrol in this run")
+        own = [Enrolled(each.to_dict()) for each in plan.enrolments if each.party == self.party]
+        if decode_reply(enrolled)[2] not in own:
+            # Signed by this party's key: a copy of this node has it too, and samples noise of its own.
+            raise step_refused(step.key, "another node enrolled under this party's name")
         policy = self._policy()
         begun = self._verified(step, plan, policy, policy)
         self._check_key(step)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import secrets
 import sqlite3
 import traceback
 from collections.abc import Callable
@@ -109,6 +110,7 @@ class PartyEngine:
         keys: its own.
         manifest: whom it knows; new runs must be under this one until another is adopted.
         transcripts: folder of the transcripts of runs that have ended; None keeps none.
+        process: the number of the process that serves; one is made if it is not given.
 
     Attributes:
         listener: told of every step, and whether it was answered (None), refused or waits.
@@ -125,6 +127,7 @@ class PartyEngine:
         keys: Keys,
         manifest: Manifest,
         transcripts: Path | None = None,
+        process: str = "",
     ) -> None:
         self.party = releases.party
         self._releases = releases
@@ -133,7 +136,9 @@ class PartyEngine:
         self._contributions = Contributions(releases.party, keys)
         self._approvals = Approvals(releases.journal)
         self._heard = LastHeard(releases.journal)
-        self._admission = RunAdmission(releases, policy, keys, self._approvals, self._heard)
+        self._admission = RunAdmission(
+            releases, policy, keys, self._approvals, self._heard, process or secrets.token_hex(16)
+        )
         self._transcripts = Transcripts(releases.party, releases.journal, keys, transcripts)
         self._attestations = Attestations(releases.party, releases.journal, releases.ledger, keys)
         self._known_ledger = KnownLedger(releases.journal, releases.ledger)

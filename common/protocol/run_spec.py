@@ -24,6 +24,7 @@ FORMAT_VERSION = 1
 MOST_MEMBERS, LARGEST_SPEC = 1_000, 1 << 17
 _ENROLLED_AS = "privity enrolment"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_PROCESS = re.compile(r"[0-9a-f]{0,32}")
 _MODULUS = re.compile(r"[1-9a-f][0-9a-f]{0,4095}")
 
 
@@ -132,6 +133,7 @@ class Enrolment:
 
     Attributes:
         rows_per_person: most rows that one person has at this party.
+        process: the number of the node's process that signs; of two nodes from copies of one folder it shows which.
     """
 
     party: str
@@ -139,14 +141,17 @@ class Enrolment:
     rows: int
     signature: bytes
     rows_per_person: int = 1
+    process: str = ""
 
     @property
     def _content(self) -> bytes:
         return canonical_bytes({key: value for key, value in self.to_dict().items() if key != "signature"})
 
     @classmethod
-    def signed(cls, party: str, spec: RunSpec, rows: int, identity: Identity, rows_per_person: int = 1) -> Enrolment:
-        unsigned = cls(party, spec.digest, rows, b"", rows_per_person)
+    def signed(
+        cls, party: str, spec: RunSpec, rows: int, identity: Identity, rows_per_person: int = 1, process: str = ""
+    ) -> Enrolment:
+        unsigned = cls(party, spec.digest, rows, b"", rows_per_person, process)
         return replace(unsigned, signature=sign(identity.signing, _ENROLLED_AS, unsigned._content))
 
     def check(self, spec: RunSpec, manifest: Manifest) -> None:
@@ -172,15 +177,17 @@ class Enrolment:
             "spec_digest": self.spec_digest,
             "rows": self.rows,
             "rows_per_person": self.rows_per_person,
+            "process": self.process,
             "signature": b64(self.signature),
         }
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Enrolment:
         """The inverse of ``to_dict``; raises ValueError, KeyError or TypeError for anything else."""
-        signature, of_person = unb64(content["signature"]), content["rows_per_person"]
-        enrolment = cls(content["party"], content["spec_digest"], content["rows"], signature, of_person)
+        signature, of_person, process = unb64(content["signature"]), content["rows_per_person"], content["process"]
+        enrolment = cls(content["party"], content["spec_digest"], content["rows"], signature, of_person, process)
         texts = isinstance(enrolment.party, str) and isinstance(enrolment.spec_digest, str)
+        texts = texts and _PROCESS.fullmatch(process) is not None
         numbers = _whole(enrolment.rows) and _whole(of_person)
         if not texts or not numbers or enrolment.to_dict() != content:
             raise ValueError("not an enrolment")

@@ -30,6 +30,7 @@ from privity.party import joining
 from privity.party.agent import Agent
 from privity.party.config import JOURNAL_FILE, Node, ledger_of, load_config, read_policy
 from privity.party.ledger_rollback import KnownLedger
+from privity.party.other_nodes import OtherNodes
 from privity.party.policy import Approval
 from privity.party.sources.address import is_there, refuse_password
 from privity.party.sources.pass_progress import kept_in
@@ -149,6 +150,7 @@ def restored(config: Annotated[Path, typer.Option(help="party.toml")] = Path("pa
         journal = Journal(settings.state / JOURNAL_FILE)
         with contextlib.closing(journal), contextlib.closing(ledger_of(settings, population)) as book:
             ended = KnownLedger(journal, book).set_back()
+            OtherNodes(settings.name, journal).forget()
             say(f"Runs that ended here: {', '.join(ended) or 'none'}. Spent so far: epsilon {readable(book.spent())}.")
             error = PrivityError(Catalogue.POPULATION_FROZEN, population=population)
             say(f"{error.message[0].upper()}{error.message[1:]}. {error.remedy}")

@@ -22,7 +22,14 @@ from privity.deploy.operator.live_progress import ProgressView
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.operator_folder import SETTINGS, client_of
 from privity.deploy.operator.request_options import RunOptions, run_request, takes_run_options
-from privity.deploy.operator.run_status import RunEvent, at_a_glance, event_document, explained, status_document
+from privity.deploy.operator.run_status import (
+    RunEvent,
+    at_a_glance,
+    event_document,
+    explained,
+    status_document,
+    two_nodes,
+)
 from privity.deploy.operator.run_submission import (
     check_completed,
     foreseen_refusals,
@@ -81,7 +88,8 @@ def submit(
 @run_app.command("list")
 def list_runs(config: Config = HERE, as_json: AsJson = False) -> None:
     """List the curator's newest runs, the newest last."""
-    found = client_of(config).runs()
+    client = client_of(config)
+    found, others = client.runs(), two_nodes(client.parties())
     if found.left_out:
         say(f"{found.left_out} older runs are not listed: privity run why RUN shows each of them.", err=True)
     if as_json:
@@ -95,6 +103,8 @@ def list_runs(config: Config = HERE, as_json: AsJson = False) -> None:
         who = (run.submitted, run.submitter, run.run)
         text_table.add(shown, *who, run.algorithm, epsilon, run.state, at_a_glance(run))
     text_table.show(shown)
+    for line in others:
+        say(line, err=True)
 
 
 @run_app.command("watch")
@@ -109,11 +119,12 @@ def watch(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
 @run_app.command("why")
 def why(run: Run, config: Config = HERE, as_json: AsJson = False) -> None:
     """Show whom a run waits for and since when, or which parties refused it and why, and what to do."""
-    status = client_of(config).why(run)
+    client = client_of(config)
+    status, others = client.why(run), two_nodes(client.parties())
     if as_json:
-        _say(status_document(status))
+        _say({**status_document(status), "two_nodes": others})
     else:
-        say(*explained(status))
+        say(*explained(status), *others)
 
 
 @run_app.command("stop")

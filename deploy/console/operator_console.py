@@ -29,7 +29,7 @@ from privity.deploy.console.release_files import RELEASES, files_of, release_fil
 from privity.deploy.console.run_comparison import Comparison, Rehearsed, compare, rehearse
 from privity.deploy.console.run_list import RunLine, run_list
 from privity.deploy.operator.operator_folder import client_of, link_of, newest_manifest
-from privity.deploy.operator.run_status import RunStatus, at_a_glance, remedy, standing
+from privity.deploy.operator.run_status import RunStatus, at_a_glance, remedy, standing, two_nodes
 from privity.deploy.operator.run_submission import submit_run
 from privity.deploy.planning.expected_error import CAVEAT, MEANING
 
@@ -104,6 +104,7 @@ class _Runs:
         }
         return self._site.page(
             "operator_overview.html.j2", place="overview", fault=None, parties=parties, waits=waits,
+            two_nodes=two_nodes(parties),
             runs=[_line(run) for run in runs if run.state in UNDER_WAY],
             latest=[_line(run) for run in runs if run.state not in UNDER_WAY][:5],
         )  # fmt: skip

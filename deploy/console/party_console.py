@@ -43,6 +43,7 @@ from privity.deploy.operator.curator_link import party_client
 from privity.party import joining, run_notice
 from privity.party.approvals import Approvals, Filed
 from privity.party.config import JOURNAL_FILE, PartyConfig, load_config
+from privity.party.other_nodes import OtherNodes
 from privity.party.policy import Policy, load_policy
 from privity.party.policy_file import policy_obeyed
 from privity.party.sources.pass_progress import pass_in_words
@@ -166,6 +167,7 @@ class _Decisions:
             under_way=[self._standing(one, ledger) for one in filed if under_way(one)],
             latest=[self._standing(one, ledger) for one in filed if not (one.waits or under_way(one))][:5],
             last_look=files.last_look,
+            other=OtherNodes(files.config.name, files.journal).seen(),
             population=None if policy is None else policy.population,
             budget=None if ledger is None else budget_of(ledger),
             readable=readable,

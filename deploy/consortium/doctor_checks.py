@@ -42,6 +42,7 @@ from privity.deploy.operator.curator_link import party_client
 from privity.deploy.operator.operator_folder import link_of
 from privity.party import config as party_config
 from privity.party.keys import KeyFiles
+from privity.party.other_nodes import STOP_ONE, OtherNodes
 from privity.party.policy_file import policy_obeyed, sha256
 
 FREE_BYTES = 1 << 30
@@ -68,6 +69,7 @@ def examine_party(file: Path) -> Iterator[Check]:
     yield tried("rows", lambda: _rows(config))
     yield tried("budget", lambda: _budget(config))
     yield tried("ledger", lambda: _ledger(config))
+    yield tried("other nodes", lambda: _other_nodes(config))
     yield tried("disk", lambda: _disk(config.state))
     yield tried("clock", lambda: _clock(config.certificate.read_bytes()))
     yield tried("proxy", lambda: proxies(config.curator, config.proxy))
@@ -349,6 +351,18 @@ def _ledger(config: party_config.PartyConfig) -> Check:
     found = f"{population!r} has another ledger, and so another budget: {', '.join(others)}"
     remedy = f"Merge it into this one: privity population merge {population!r} {others[0]} --ledger {here}"
     return Check("ledger", Verdict.WARNING, found, remedy)
+
+
+def _other_nodes(config: party_config.PartyConfig) -> Check:
+    """Whether the curator told this node of another one under its certificate."""
+    what, journal = "other nodes", config.state / party_config.JOURNAL_FILE
+    if journal.exists():
+        with contextlib.closing(Journal(journal)) as opened:
+            nodes = OtherNodes(config.name, opened)
+            nodes.check()
+            if (other := nodes.seen()) is not None:
+                return Check(what, Verdict.WARNING, str(other), STOP_ONE)
+    return good(what, "none was seen under this certificate")
 
 
 def _disk(state: Path) -> Check:

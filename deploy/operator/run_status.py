@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from privity.common.consortium.schema_file import END_AWAITED, SCHEMA_AWAITED
 from privity.common.text.awaited_words import OWNER, answer_to, awaits
-from privity.common.wire.v1.privity_pb2 import Awaited, RunEvent, RunStatus
+from privity.common.wire.v1.privity_pb2 import Awaited, PartyStatus, RunEvent, RunStatus
 
 JUST_NOW_SECONDS = 10
 
@@ -28,6 +28,16 @@ def event_document(run: str, event: RunEvent) -> dict[str, Any]:
         "epsilon": event.epsilon,
         "note": event.note,
     }
+
+
+def two_nodes(parties: Iterable[PartyStatus]) -> list[str]:
+    """Of each party under whose certificate two nodes were seen, in words with what to do."""
+    return [
+        f"Two nodes serve under the certificate of {one.party}: the older one was last refused at {one.other}."
+        f" Have {one.party} stop one of them, and look at both ledgers: privity doctor"
+        for one in parties
+        if one.other
+    ]
 
 
 def status_document(status: RunStatus) -> dict[str, Any]:
@@ -132,5 +142,5 @@ def remedy(run: str, awaited: Awaited) -> str:
 
 __all__ = [
     "RunEvent", "RunStatus", "at_a_glance", "event_document", "explained", "remedy", "standing", "status_document",
-    "words",
+    "two_nodes", "words",
 ]  # fmt: skip

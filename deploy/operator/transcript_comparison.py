@@ -26,6 +26,9 @@ FOR_ALL = ("enrol", "begin", "contribute", "revealed", "learn", "close")
 """Of these, those that a completed run asked of everybody."""
 
 
+OF_TWO = "One of them is not the truth, or two nodes took part under its certificate: compare their ledgers."
+
+
 @dataclass(frozen=True)
 class Difference:
     """Something that does not fit.
@@ -102,7 +105,7 @@ def compare(transcripts: Sequence[Transcript]) -> list[Difference]:
         shorter, longer = sorted((other, transcript), key=lambda t: (len(t.entries), t.end is not None))
         longest[transcript.party] = longer
         if not _begins(shorter, longer):
-            what, meaning = "it signed two transcripts that contradict each other", "One of them is not the truth."
+            what, meaning = "it signed two transcripts that contradict each other", OF_TWO
             found.append(Difference((transcript.party,), "", what, meaning))
     told = [Told(transcript) for transcript in longest.values()]
     for one in told:

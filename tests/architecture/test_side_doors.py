@@ -32,6 +32,7 @@ SOURCES = [p for name in ("common", "party", "curator") for p in (ROOT / name).r
 # of a charged mechanism; "sealed": unreadable for the curator; "masked sum": a block of a round, over all parties.
 CLASSES = {
     "Chunk.data": "carries another message",
+    "Chunk.process": "public",
     "NextStepRequest.wait_seconds": "public",
     "NextStepRequest.process": "public",
     "AliveRequest.process": "public",

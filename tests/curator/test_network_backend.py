@@ -121,7 +121,7 @@ def test_identities_come_from_the_manifest(tmp_path: Path) -> None:
     async def scenario() -> dict[str, grpc.StatusCode]:
         consortium = make_consortium(2)
         pairs = consortium.tls.pairs
-        async with NetworkConsortium(tmp_path, consortium) as network:
+        async with NetworkConsortium(tmp_path, consortium, dialling=False) as network:
             codes = {
                 "member": await alive(network, pairs["party/party-1"]),
                 "stranger": await alive(network, self_signed("party-9", "party")),
@@ -174,7 +174,7 @@ def test_a_party_that_is_taken_out_is_cut_off_at_once_and_a_new_certificate_serv
     async def scenario() -> None:
         consortium = make_consortium(3)
         first, other = consortium.manifest, self_signed("party-2", "party")
-        async with NetworkConsortium(tmp_path, consortium) as network:
+        async with NetworkConsortium(tmp_path, consortium, dialling=False) as network:
             async with channel(network, consortium.tls.pairs["party/party-2"]) as link:
                 stub = rpc.PartyLinkStub(link)
                 assert await code_of(stub.Alive(pb.AliveRequest())) == grpc.StatusCode.OK
@@ -222,7 +222,7 @@ def test_a_party_cannot_answer_for_another(tmp_path: Path) -> None:
             async with channel(network, consortium.tls.pairs["party/party-1"]) as link:
 
                 async def forged():
-                    yield pb.Chunk(data=encode_reply("run-1", "enrol", Done()))
+                    yield pb.Chunk(data=encode_reply("run-1", "enrol", Done()), process=network.processes["party-1"])
 
                 await rpc.PartyLinkStub(link).SendReply(forged())
             await asyncio.sleep(0.3)
@@ -240,7 +240,7 @@ def test_bytes_that_are_no_reply_are_refused_and_the_service_goes_on(tmp_path: P
             async with channel(network, consortium.tls.pairs["party/party-1"]) as link:
 
                 async def junk():
-                    yield pb.Chunk(data=b"\xff" * 1000)
+                    yield pb.Chunk(data=b"\xff" * 1000, process=network.processes["party-1"])
 
                 with pytest.raises(grpc.aio.AioRpcError) as caught:
                     await rpc.PartyLinkStub(link).SendReply(junk())

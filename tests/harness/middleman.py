@@ -145,7 +145,8 @@ class Middleman:
 
     async def _send_reply(self, chunks: AsyncIterator[bytes], context: grpc.aio.ServicerContext) -> bytes:
         party = self._party(context)
-        data = b"".join([pb.Chunk.FromString(chunk).data async for chunk in chunks])
+        sent = [pb.Chunk.FromString(chunk) async for chunk in chunks]
+        data = b"".join(chunk.data for chunk in sent)
         run, key, reply = decode_reply(data)
         message = self._note(Message(party, Kind.REPLY, run, key))
         if not isinstance(reply, Refusal | Pending):
@@ -153,7 +154,7 @@ class Middleman:
 
         async def deliver(part: bytes) -> None:
             call = self._channel(party).stream_unary(f"/{SERVICE}/SendReply")
-            await call(_chunks(part))
+            await call(_chunks(part, sent[0].process))
 
         async with _as_it_ended(context):
             await self._fault.passes(message, data, deliver, _abort(context))
@@ -165,9 +166,10 @@ class Middleman:
         return message
 
 
-def _chunks(data: bytes) -> list[bytes]:
+def _chunks(data: bytes, process: str = "") -> list[bytes]:
     size = min(CHUNK_BYTES, max(1, -(-len(data) // PIECES)))
-    return [pb.Chunk(data=data[start : start + size]).SerializeToString() for start in range(0, len(data), size)]
+    parts = (data[start : start + size] for start in range(0, len(data), size))
+    return [pb.Chunk(data=part, process=process).SerializeToString() for part in parts]
 
 
 def _abort(context: grpc.aio.ServicerContext) -> Abort:

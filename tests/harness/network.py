@@ -36,6 +36,7 @@ from privity.party.agent import Agent
 from privity.party.config import Node, PartyConfig, outbox_of
 from privity.party.keys import KeyFiles
 from privity.party.metrics import PartyMetrics
+from privity.party.other_nodes import OtherNodes
 from privity.party.owner_notices import OwnerNotices
 from privity.party.policy import Policy
 from privity.party.policy_file import Obeyed, PolicyFile
@@ -67,6 +68,8 @@ class TestNode(Node):
 
     def __init__(self, config: PartyConfig, engine: PartyEngine) -> None:
         self.config = config
+        self.process = secrets.token_hex(16)
+        self.other_nodes = OtherNodes(config.name, engine._journal)
         self.manifests = ManifestFile(config.manifest, config.organiser_key)
         self.schemas = SchemaFile(config.schema)
         self._engine = engine
@@ -100,6 +103,9 @@ class NetworkConsortium:
     Args:
         silence: seconds without progress after which either side gives a connection up.
         dialling: whether the parties dial at once; otherwise each is started by the test.
+
+    Attributes:
+        processes: the number of each agent's process, by party.
     """
 
     def __init__(
@@ -144,6 +150,7 @@ class NetworkConsortium:
         manifests = ManifestFile(manifest, organiser_key)
         self.server = CuratorServer(config, manifests, consortium.schema, silence)
         self.port = 0
+        self.processes: dict[str, str] = {}
         self._agents: dict[str, asyncio.Task[None]] = {}
 
     def seal(self, manifest: Manifest) -> None:
@@ -190,6 +197,7 @@ class NetworkConsortium:
         if "manifest" not in changes and not config.manifest.exists():
             shutil.copy(self.folder / "manifest.json", config.manifest)
         node = TestNode(config, self.consortium.parties[name].engine)
+        self.processes[name] = node.process
         task = asyncio.create_task(Agent(node, self._silence).serve())
         self._agents[name] = task
         return task

@@ -144,12 +144,17 @@ class CuratorTarget:
         kind, message = self._mutators[rpc].mutate(rpc.valid)
         await self._call(tally, rpc, holder, kind, [message])
 
+    def _newest(self) -> str:
+        """The number of a process that was not there before: older ones are refused."""
+        return f"{self._random.getrandbits(128):032x}"
+
     async def _send_reply(self, tally: Tally) -> None:
         r = self._random
         _, honest = r.choice(self._honest)
         kind, message = self._replies.mutate(honest)
+        process = self._newest()
         chunks = [
-            pb.Chunk(data=message[at : at + CHUNK_BYTES]).SerializeToString()
+            pb.Chunk(data=message[at : at + CHUNK_BYTES], process=process).SerializeToString()
             for at in range(0, max(1, len(message)), CHUNK_BYTES)
         ]
         if r.random() < 0.15:
@@ -219,7 +224,7 @@ class CuratorTarget:
     async def answers_honest_calls(self) -> None:
         """The service goes on: every step is still answered as it should be."""
         for step, honest in self._honest:
-            chunk = pb.Chunk(data=honest).SerializeToString()
+            chunk = pb.Chunk(data=honest, process=self._newest()).SerializeToString()
             await self._channels[PARTY].stream_unary(SEND.path)(_one(chunk))
             await asyncio.wait([self._asked[step.key]], timeout=HANGS_SECONDS)
             assert encode_reply(step.run, step.key, self._asked[step.key].result()) == honest

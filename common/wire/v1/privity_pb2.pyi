@@ -7,10 +7,12 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class Chunk(_message.Message):
-    __slots__ = ("data",)
+    __slots__ = ("data", "process")
     DATA_FIELD_NUMBER: _ClassVar[int]
+    PROCESS_FIELD_NUMBER: _ClassVar[int]
     data: bytes
-    def __init__(self, data: _Optional[bytes] = ...) -> None: ...
+    process: str
+    def __init__(self, data: _Optional[bytes] = ..., process: _Optional[str] = ...) -> None: ...
 
 class NextStepRequest(_message.Message):
     __slots__ = ("wait_seconds", "process")

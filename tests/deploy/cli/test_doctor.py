@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +15,9 @@ import pytest
 
 from privity.common.exit_codes import Exit
 from privity.common.storage.journal import Journal
+from privity.common.text.utc_times import utc_now
 from privity.party.config import JOURNAL_FILE
+from privity.party.other_nodes import OtherNodes
 from privity.party.policy_file import policy_obeyed, sha256
 from tests.harness.command import privity, start, wait_until
 from tests.harness.tables import write_people
@@ -242,6 +245,28 @@ def test_a_proxy_is_named_with_what_it_says_and_without_its_password(
         assert said in found[what][1]
     assert "wrong" not in str(found)
     assert "secret" not in str(found)
+
+
+def test_another_node_under_the_certificate_is_named_and_the_older_one_does_not_serve_again(
+    made: Path, tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(made / "north", tmp_path / "north"))
+    shutil.copy(made / "people.csv", tmp_path)
+    file, state = folder / "party.toml", folder / "state"
+    state.mkdir(mode=0o700, exist_ok=True)
+    with closing(Journal(state / JOURNAL_FILE)) as journal:
+        nodes = OtherNodes("north", journal)
+        nodes.note(utc_now())
+        verdict, found, remedy = verdicts(file)[1]["other nodes"]
+        assert (verdict, "the older one was refused on" in found) == ("warning", True)
+        assert "Stop the older one" in remedy
+        nodes.stopped()
+    verdict, found, remedy = verdicts(file)[1]["other nodes"]
+    assert (verdict, "a newer node serves" in found) == ("amiss", True)
+    assert "privity party restored" in remedy
+    refused = privity("party", "serve", "--config", str(file))
+    assert refused.returncode == Exit.OTHER
+    assert "a newer node serves" in refused.stderr
 
 
 def test_where_there_is_no_node_it_says_so(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from privity.common.consortium.schema_file import END_AWAITED, SCHEMA_AWAITED
 from privity.common.text.awaited_words import OWNER
-from privity.common.wire.v1.privity_pb2 import Awaited, RunStatus
-from privity.deploy.operator.run_status import at_a_glance, explained
+from privity.common.wire.v1.privity_pb2 import Awaited, PartyStatus, RunStatus
+from privity.deploy.operator.run_status import at_a_glance, explained, two_nodes
 
 ASKED, HEARD = "2026-11-25T09:00:00+00:00", "2026-11-25T09:10:00+00:00"
 
@@ -49,3 +49,9 @@ def test_how_many_answers_are_in() -> None:
 def test_a_run_that_could_go_on_says_what_it_waits_for() -> None:
     *_, last = explained(RunStatus(run="autumn", state="WAITING"))
     assert last == "It goes on when one of the runs at work makes place: privity run list"
+
+
+def test_the_operator_is_told_under_whose_certificate_two_nodes_serve() -> None:
+    (line,) = two_nodes([PartyStatus(party="north", other=HEARD), PartyStatus(party="south")])
+    assert line.startswith(f"Two nodes serve under the certificate of north: the older one was last refused at {HEARD}")
+    assert "privity doctor" in line
