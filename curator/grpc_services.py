@@ -166,8 +166,8 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         self._desk.of_process(party, cut(request.process, LONGEST_VERSION))
         desk = self._desk.alive(party)
         desk.version = cut(request.version, LONGEST_VERSION)
-        run, key, digest = desk.last
-        return pb.AliveReply(run=run, key=key, digest=digest, other=desk.other)
+        last = self._desk.last_reply(party)
+        return pb.AliveReply(run=last.run, key=last.key, digest=last.digest, other=desk.other)
 
     async def Fetch(  # noqa: N802
         self, request: pb.RunName, context: grpc.aio.ServicerContext

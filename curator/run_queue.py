@@ -110,7 +110,7 @@ class Runs:
 
     def _load(self) -> None:
         """Runs of an earlier process stand where the journal has them: ended, stopped, or queued."""
-        self._desk.heard_before = self._marks.heard()
+        self._desk.heard_before, self._desk.last_before = self._marks.heard(), self._marks.last_replies()
         for key in self._journal.keys("#token/"):
             stored = self._journal.recall(key, "request")
             assert stored is not None
@@ -404,7 +404,7 @@ class Runs:
         driver = RunDriver(
             run.name, run.request, manifest, self._schemas.of(manifest), self._journal, ask, meter, sealed=sealed,
             sign=self._signed.sign, submitter=run.submitter, waiting=self._desk.waiting,
-            place=lambda: self._keep_place(run),
+            place=lambda: self._keep_place(run), last=self._desk.last_reply,
         )  # fmt: skip
         driver.remind = self._marks.resumed(run.name)
         event, stands = await outcome(run.name, driver.drive(self._releases / run.name))
