@@ -183,6 +183,15 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         self._runs.limits.keep(limits, request.document)
         return pb.Receipt()
 
+    async def Statements(  # noqa: N802
+        self, request: pb.StatementsRequest, context: grpc.aio.ServicerContext
+    ) -> None:
+        party = self._caller(context)
+        for run in self._runs.all():
+            statement = await self._beside.run(party, self._runs.statements.of, party, run)
+            if statement is not None:
+                await _send(context, statement, self._silence)
+
 
 class OperatorServicer(rpc.OperatorServicer):
     """What the operator's commands dial in to."""

@@ -45,6 +45,7 @@ from privity.curator.run_state_machine import (
     Event,
     may,
 )
+from privity.curator.signed_by_parties import SignedByParties
 from privity.curator.signed_releases import SignedReleases
 from privity.curator.submissions import Submission, check_free, check_many, check_word
 from privity.curator.traffic_meter import Meter
@@ -98,10 +99,9 @@ class Runs:
         self._runs: dict[str, Run] = {}
         self._signed = SignedReleases(self._releases, key, manifests, self._marks, self._missed)
         self._announcements = Announcements(self._journal, self._marks, desk, self._parties_asked, self._signed)
-        self._queue: dict[str, Run] = {}
-        self._going_on: dict[str, Run] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._closings: dict[str, asyncio.Task[None]] = {}
+        self.statements = SignedByParties(self._journal, self._releases)
+        self._queue, self._going_on = dict[str, Run](), dict[str, Run]()
+        self._tasks, self._closings = dict[str, asyncio.Task[None]](), dict[str, asyncio.Task[None]]()
         self._due = asyncio.Event()
         self._closing = False
         self._taken_up: dict[str, float] = {}

@@ -121,7 +121,9 @@ class RunAdmission:
         entry = (f"{step.run}/manifest", "manifest", under)
         self._journal.record_together([entry], instead_of=[under_key(step.run)])
         return Enrolled(
-            Enrolment.signed(self.party, spec, self._releases.rows, self._keys.of(manifest), here).to_dict()
+            Enrolment.signed(
+                self.party, spec, self._releases.rows, self._keys.of(manifest), here, policy.population.name
+            ).to_dict()
         )
 
     def _asked_under(self, step: Enrol) -> Manifest:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from privity.common.consortium.manifest import Manifest
-from privity.common.crypto.identity import Identity, sign, verify
+from privity.common.crypto.identity import Identity, PublicIdentity, sign, verify
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.secure_sum_method import PAILLIER, Method, SumKind
@@ -24,6 +24,7 @@ FORMAT_VERSION = 1
 MOST_MEMBERS, LARGEST_SPEC = 1_000, 1 << 17
 _ENROLLED_AS = "privity enrolment"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
+_BLINDED = re.compile(r"[0-9a-f]{64}")
 _MODULUS = re.compile(r"[1-9a-f][0-9a-f]{0,4095}")
 
 
@@ -132,6 +133,7 @@ class Enrolment:
 
     Attributes:
         rows_per_person: most rows that one person has at this party.
+        population: whose rows they are, blinded (``Identity.blinded``): the party alone can tell.
     """
 
     party: str
@@ -139,14 +141,19 @@ class Enrolment:
     rows: int
     signature: bytes
     rows_per_person: int = 1
+    population: str = ""
 
     @property
     def _content(self) -> bytes:
         return canonical_bytes({key: value for key, value in self.to_dict().items() if key != "signature"})
 
     @classmethod
-    def signed(cls, party: str, spec: RunSpec, rows: int, identity: Identity, rows_per_person: int = 1) -> Enrolment:
-        unsigned = cls(party, spec.digest, rows, b"", rows_per_person)
+    def signed(
+        cls, party: str, spec: RunSpec, rows: int, identity: Identity, rows_per_person: int = 1, population: str = ""
+    ) -> Enrolment:
+        """The enrolment of a party with rows about this population."""
+        blinded = identity.blinded(spec.run, population)
+        unsigned = cls(party, spec.digest, rows, b"", rows_per_person, blinded)
         return replace(unsigned, signature=sign(identity.signing, _ENROLLED_AS, unsigned._content))
 
     def check(self, spec: RunSpec, manifest: Manifest) -> None:
@@ -155,16 +162,15 @@ class Enrolment:
         try:
             if not fits:
                 raise ValueError("content")
-            verify(
-                manifest.keys_of(self.party).signing_key,
-                _ENROLLED_AS,
-                self._content,
-                self.signature,
-            )
+            self.check_signature(manifest.keys_of(self.party))
         except ValueError as error:
             raise PrivityError(
                 Catalogue.STEP_REFUSED, step="plan", reason=f"the enrolment of {self.party} does not hold"
             ) from error
+
+    def check_signature(self, keys: PublicIdentity) -> None:
+        """Raises ValueError unless it is signed under these keys."""
+        verify(keys.signing_key, _ENROLLED_AS, self._content, self.signature)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -172,6 +178,7 @@ class Enrolment:
             "spec_digest": self.spec_digest,
             "rows": self.rows,
             "rows_per_person": self.rows_per_person,
+            "population": self.population,
             "signature": b64(self.signature),
         }
 
@@ -179,8 +186,11 @@ class Enrolment:
     def from_dict(cls, content: dict[str, Any]) -> Enrolment:
         """The inverse of ``to_dict``; raises ValueError, KeyError or TypeError for anything else."""
         signature, of_person = unb64(content["signature"]), content["rows_per_person"]
-        enrolment = cls(content["party"], content["spec_digest"], content["rows"], signature, of_person)
+        population = content["population"]
+        enrolment = cls(content["party"], content["spec_digest"], content["rows"], signature, of_person, population)
         texts = isinstance(enrolment.party, str) and isinstance(enrolment.spec_digest, str)
+        if not isinstance(population, str) or not _BLINDED.fullmatch(population):
+            raise ValueError("not a blinded name")
         numbers = _whole(enrolment.rows) and _whole(of_person)
         if not texts or not numbers or enrolment.to_dict() != content:
             raise ValueError("not an enrolment")
