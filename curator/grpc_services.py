@@ -190,7 +190,7 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         for run in self._runs.all():
             statement = await self._beside.run(party, self._runs.statements.of, party, run)
             if statement is not None:
-                await _send(context, statement, self._silence)
+                await _send(context, statement.message(), self._silence)
 
 
 class OperatorServicer(rpc.OperatorServicer):

@@ -16,7 +16,7 @@ from privity.common.release.attestations import read_attestations
 from privity.common.storage.canonical_json import canonical_bytes
 from privity.common.storage.journal import Journal
 from privity.common.wire.codec import decode_reply
-from privity.common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.statements import GivenBack
 from privity.curator.run_state import Run
 
 _log = logging.getLogger("privity.curator")
@@ -33,11 +33,11 @@ class SignedByParties:
         self._journal = journal
         self._releases = releases
 
-    def of(self, party: str, run: Run) -> pb.Statement | None:
+    def of(self, party: str, run: Run) -> GivenBack | None:
         """What the party signed of the run; None if nothing is here. To be called beside the event loop."""
         return self._attestation(party, run.name) or self._enrolment(party, run)
 
-    def _attestation(self, party: str, run: str) -> pb.Statement | None:
+    def _attestation(self, party: str, run: str) -> GivenBack | None:
         folder = self._releases / run
         try:
             document = read_attestations(folder) or {"parties": []}
@@ -46,13 +46,13 @@ class SignedByParties:
             return None
         found = (signed for signed in document["parties"] if signed["statement"]["party"] == party)
         signed = next(found, None)
-        return None if signed is None else pb.Statement(attestation=canonical_bytes(signed))
+        return None if signed is None else GivenBack(attestation=canonical_bytes(signed))
 
-    def _enrolment(self, party: str, run: Run) -> pb.Statement | None:
+    def _enrolment(self, party: str, run: Run) -> GivenBack | None:
         answer, under = (self._journal.content(f"{run.name}/{key}") for key in (f"answer/enrol/{party}", "manifest"))
         if answer is None or under is None:
             return None
         _, _, reply = decode_reply(answer)
         assert isinstance(reply, Enrolled)
         spec = run.request.spec(run.name, manifest_of_run(under))
-        return pb.Statement(enrolment=canonical_bytes(reply.enrolment), spec=canonical_bytes(spec.to_dict()))
+        return GivenBack(enrolment=canonical_bytes(reply.enrolment), spec=canonical_bytes(spec.to_dict()))

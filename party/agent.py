@@ -26,10 +26,10 @@ from privity.common.node.metrics_page import observed
 from privity.common.node.tls_check import Finding, Stage, certificate_shown, check_connection
 from privity.common.protocol.steps import Close, Enrol, Pending, Step
 from privity.common.wire.codec import LARGEST_STEP, MalformedMessageError, chunks, decode_step, encode_reply
+from privity.common.wire.statements import given_back
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.party.config import Node
-from privity.party.own_statements import handed_over
 from privity.party.randomness_ahead import IdleTime
 from privity.party.run_expiry import let_go_every
 from privity.party.step_answers import OtherSchemaError, PartyEngine, log_misfit
@@ -303,7 +303,9 @@ class Agent:
     async def _ask_back(self, link: rpc.PartyLinkStub) -> None:
         """Once, before anything is answered: enter what this party signed and its ledger lacks."""
         if self._engine is not None and not self._asked_back:
-            await asyncio.to_thread(self._engine.check_statements, await handed_over(link, self._silence))
+            async with moving(UNSEEN_SILENCES * self._silence) as moved:
+                handed = await given_back(link.Statements(pb.StatementsRequest()), moved)
+            await asyncio.to_thread(self._engine.check_statements, handed)
             self._asked_back = True
 
     async def _publish(self, link: rpc.PartyLinkStub) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 from privity.common.consortium.run_limits import cost_of_a_person
 from privity.common.crypto.identity import Identity
 from privity.common.formats import check
-from privity.common.node.connection_silence import UNSEEN_SILENCES, moving
 from privity.common.privacy.ledger import ATTESTED, WHOLE, Ledger
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ApproxDP
@@ -25,14 +24,10 @@ from privity.common.release.attestations import FORMAT_VERSION, is_signed_by_par
 from privity.common.release.release_contents import ATTESTATIONS
 from privity.common.storage.canonical_json import parse
 from privity.common.storage.journal import Journal
-from privity.common.wire.v1 import privity_pb2 as pb
-from privity.common.wire.v1 import privity_pb2_grpc as rpc
+from privity.common.wire.statements import GivenBack
 from privity.party.approvals import attested_key, closed_key
 from privity.party.keys import Keys
 from privity.party.ledger_rollback import was_set_back
-
-MOST_STATEMENTS = 100_000
-"""That are taken from a curator at once."""
 
 _log = logging.getLogger("privity.party")
 
@@ -58,24 +53,6 @@ class OwnStatement:
         return ATTESTED if self.attested else WHOLE
 
 
-async def handed_over(link: rpc.PartyLinkStub, silence: float) -> list[pb.Statement]:
-    """What the curator gives back.
-
-    Raises:
-        grpc.aio.AioRpcError, StalledError: the connection fails.
-    """
-    found: list[pb.Statement] = []
-    async with moving(UNSEEN_SILENCES * silence) as moved:
-        call = link.Statements(pb.StatementsRequest())
-        async for statement in call:
-            moved()
-            found.append(statement)
-            if len(found) == MOST_STATEMENTS:
-                call.cancel()
-                break
-    return found
-
-
 class OwnStatements:
     """Reads what was handed over, against the keys, the ledger and the journal of this party."""
 
@@ -85,14 +62,14 @@ class OwnStatements:
         self._ledger = ledger
         self._keys = keys
 
-    def lacking(self, handed: Iterable[pb.Statement]) -> list[OwnStatement]:
+    def lacking(self, handed: Iterable[GivenBack]) -> list[OwnStatement]:
         """Those whose charges the ledger lacks, or whose run the journal does not know.
 
         What is not this party's own, or names another population, is left out, and logged unless the run is known.
         """
         return [own for message in handed if (own := self._lacking(message)) is not None]
 
-    def _lacking(self, message: pb.Statement) -> OwnStatement | None:
+    def _lacking(self, message: GivenBack) -> OwnStatement | None:
         try:
             statement, signers = self._read(message)
         except (ValueError, KeyError, TypeError):
@@ -100,16 +77,15 @@ class OwnStatements:
             return None
         if self._is_known(statement):
             return None
-        known = self._journal.content(attested_key(statement.run)) is not None
-        name = self._ledger.population.name
-        if not signers:
-            reason = "no key of this party that is here signed it"
-        elif not any(signer.blinded(statement.run, name) == statement.population for signer in signers):
-            reason = "it names another population than this node's"
-        else:
+        run, name = statement.run, self._ledger.population.name
+        if any(signer.blinded(run, name) == statement.population for signer in signers):
             return statement
-        if not known:
-            _log.error("a statement is not taken for this party's own", extra={"run": statement.run, "detail": reason})
+        if self._journal.content(attested_key(run)) is not None:
+            return None
+        if signers:
+            _log.error("a statement of this party names another population than this node's", extra={"run": run})
+        else:
+            _log.error("a statement in this party's name is signed by no key that is here", extra={"run": run})
         return None
 
     def _is_known(self, statement: OwnStatement) -> bool:
@@ -124,7 +100,7 @@ class OwnStatements:
         # How much a run costs that ended here in order shows in its charges.
         return covered or not was_set_back(closed)
 
-    def _read(self, message: pb.Statement) -> tuple[OwnStatement, list[Identity]]:
+    def _read(self, message: GivenBack) -> tuple[OwnStatement, list[Identity]]:
         """A statement in this party's name, and whose keys signed it; ValueError, KeyError or TypeError of others."""
         if message.attestation:
             return self._read_attestation(_document(message.attestation))

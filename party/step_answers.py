@@ -48,7 +48,7 @@ from privity.common.synthesis.learning.domain_discovery import LOOKS
 from privity.common.text.awaited_words import OWNER
 from privity.common.text.utc_times import utc_now
 from privity.common.wire.codec import encode_reply, encode_step
-from privity.common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.statements import GivenBack
 from privity.party.approvals import Approvals, AwaitingApproval, closed_key
 from privity.party.attestations import Attestations
 from privity.party.begun_run import BegunRun, step_refused
@@ -215,11 +215,11 @@ class PartyEngine:
         """
         if has_answered(self._journal, run, key, digest):
             return
-        self._set_back("the curator has a reply that it does not know")
+        self._set_back()
         # Of this one nothing more is answered either, and it is known from now on.
         self._approvals.note_closed(run, SET_BACK, utc_now())
 
-    def check_statements(self, handed: Sequence[pb.Statement]) -> None:
+    def check_statements(self, handed: Sequence[GivenBack]) -> None:
         """Enter, once, what this party signed of runs and ledger or journal lack; the population stays frozen.
 
         Raises:
@@ -229,20 +229,24 @@ class PartyEngine:
         for one in lacking:
             closed = self._journal.content(closed_key(one.run))
             if closed is None or not was_set_back(closed):
-                self._set_back("the curator has a statement of its own that it does not know")
+                self._set_back()
                 break
         for one in lacking:
-            self._releases.ledger.charge_whole(one.run, one.spent, one.step)
-            self._approvals.note_closed(one.run, SET_BACK, utc_now())
-            _log.warning("what this node signed is entered into its ledger", extra={"run": one.run})
+            run = one.run
+            self._releases.ledger.charge_whole(run, one.spent, one.step)
+            self._approvals.note_closed(run, SET_BACK, utc_now())
+            _log.warning("what this node signed is entered into its ledger", extra={"run": run})
 
-    def _set_back(self, why: str) -> None:
+    def _set_back(self) -> None:
         """End what is open here, and freeze the population."""
         for ended in self._known_ledger.set_back():
             self._admission.forget(ended)
             self._contributions.forget(ended)
         error = PrivityError(Catalogue.POPULATION_FROZEN, population=self._releases.ledger.population.name)
-        _log.error(f"this node was set back: {why}", extra={"detail": error.message, "remedy": error.remedy})
+        _log.error(
+            "this node was set back: the curator has what it sent and does not know",
+            extra={"detail": error.message, "remedy": error.remedy},
+        )
 
     def let_go(self, lease: float) -> None:
         """Erase what is kept of runs about which nothing was heard for so many seconds; their charges stay.

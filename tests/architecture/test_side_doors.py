@@ -90,6 +90,7 @@ CLASSES = {
     "Awaited.*": "public",
     "Refused.*": "public",
     "PublishRequest.document": "public",
+    "Statement.*": "public",
     "LimitsReply.documents": "public",
     "AliveRequest.version": "public",
     "PartiesReply.parties": "carries another message",

@@ -18,7 +18,7 @@ from privity.common.protocol.run_spec import Enrolment, RunSpec
 from privity.common.protocol.steps import Close, Enrol, Enrolled
 from privity.common.release.attestations import FIGURES, Published, signed_by_party
 from privity.common.storage.canonical_json import canonical_bytes
-from privity.common.wire.v1 import privity_pb2 as pb
+from privity.common.wire.statements import GivenBack
 from privity.party.approvals import Approvals
 from privity.party.ledger_rollback import SET_BACK
 from tests.harness.consortium import POPULATION, TestConsortium, make_consortium
@@ -29,20 +29,20 @@ LOST = "run-1"
 
 def attested(
     consortium: TestConsortium, epsilon: str = "3/4", party: str = NAME, by: str = NAME, population: str = POPULATION
-) -> pb.Statement:
+) -> GivenBack:
     """What a party attests of a release, signed by a party, about rows of a population."""
     charges = dict.fromkeys(FIGURES[:4], "0") | {"epsilon_per_person": epsilon}
     published = Published(LOST, "0" * 64, "1" * 64)
     identity = consortium.parties[by].identity
     signed = signed_by_party(published, consortium.manifest, party, charges, identity, population)
-    return pb.Statement(attestation=canonical_bytes(signed))
+    return GivenBack(attestation=canonical_bytes(signed))
 
 
-def enrolled(spec: RunSpec, enrolment: Enrolment) -> pb.Statement:
-    return pb.Statement(enrolment=canonical_bytes(enrolment.to_dict()), spec=canonical_bytes(spec.to_dict()))
+def enrolled(spec: RunSpec, enrolment: Enrolment) -> GivenBack:
+    return GivenBack(enrolment=canonical_bytes(enrolment.to_dict()), spec=canonical_bytes(spec.to_dict()))
 
 
-def hand_over(consortium: TestConsortium, *statements: pb.Statement) -> None:
+def hand_over(consortium: TestConsortium, *statements: GivenBack) -> None:
     consortium.parties[NAME].engine.check_statements(statements)
 
 
@@ -141,7 +141,7 @@ def test_what_is_not_this_partys_own_or_of_another_population_is_not_entered(
     whole, other = attested(consortium).attestation, consortium.spec(LOST, epsilon=Fraction(9), algorithm="one-way")
     statements = {
         "signature": [enrolled(spec, replace(own, signature=bytes(64)))],
-        "charge": [pb.Statement(attestation=whole.replace(b"3/4", b"9/4"))],
+        "charge": [GivenBack(attestation=whole.replace(b"3/4", b"9/4"))],
         "signer": [
             attested(consortium, by="party-2"),
             enrolled(spec, Enrolment.signed(NAME, spec, 5, Identity.generate(), 1, POPULATION)),
@@ -151,7 +151,7 @@ def test_what_is_not_this_partys_own_or_of_another_population_is_not_entered(
             attested(consortium, population="others"),
             enrolled(spec, Enrolment.signed(NAME, spec, 5, consortium.parties[NAME].identity, 1, "others")),
         ],
-        "no statement": [pb.Statement(), pb.Statement(attestation=b"{}"), pb.Statement(attestation=b"[" * (1 << 18))],
+        "no statement": [GivenBack(), GivenBack(attestation=b"{}"), GivenBack(attestation=b"[" * (1 << 18))],
         "enrolment": [enrolled(other, own), enrolled(spec, replace(own, rows_per_person=9))],
     }[changed]
     before = charges(consortium)
