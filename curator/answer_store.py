@@ -14,6 +14,8 @@ from privity.common.protocol.round_attempt import Attempt
 from privity.common.protocol.steps import Reply, Step, step_digest
 from privity.common.storage.journal import Journal
 from privity.common.wire.codec import decode_reply, encode_reply
+from privity.curator.pending_steps import LastReply
+from privity.curator.run_progress_marks import last_reply_entry
 from privity.curator.traffic_meter import Meter
 
 Ask = Callable[[str, Step, str], Awaitable[Reply]]
@@ -34,13 +36,22 @@ class Answers:
     Args:
         ask: sends a step to a party and waits for the reply: (party, step, phase).
         place: awaited before anything is made of an answer.
+        last: what the desk took from a party last, which is put on disk together with its answer.
     """
 
-    def __init__(self, journal: Journal, ask: Ask, meter: Meter, place: Place = no_wait) -> None:
+    def __init__(
+        self,
+        journal: Journal,
+        ask: Ask,
+        meter: Meter,
+        place: Place = no_wait,
+        last: Callable[[str], LastReply] = lambda _party: LastReply(),
+    ) -> None:
         self.journal = journal
         self._place = place
         self._ask = ask
         self._meter = meter
+        self._last = last
 
     async def ask(self, party: str, step: Step, phase: str, kind: type[Kind]) -> Kind:
         """The party's answer to the step, of this kind: the one in the journal, or the one that it gives now.
@@ -57,12 +68,16 @@ class Answers:
                     Catalogue.STEP_REFUSED, step=step.key, reason=f"{party} answered with another kind of reply"
                 )
             # Not in a thread: whoever is cancelled in between would have heard an answer and not kept it.
-            stored = self.journal.record(key, content, encode_reply(step.run, step.key, reply))
+            mark = last_reply_entry(party, self._last(party))
+            answer = key, content, encode_reply(step.run, step.key, reply)
+            self.journal.record_together([answer, mark], instead_of=[mark[0]])
+            stored = self.journal.recall(key, content)
+            assert stored is not None
         self._meter.answered()
         await self._place()
-        _, _, answer = decode_reply(stored)
-        assert isinstance(answer, kind)
-        return answer
+        _, _, found = decode_reply(stored)
+        assert isinstance(found, kind)
+        return found
 
     def drop_block(self, run: str, attempt: Attempt, block: int) -> None:
         """Forget what an attempt brought for a block: its sum is in the journal."""

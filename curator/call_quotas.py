@@ -37,8 +37,10 @@ PARTIES, OTHERS = Quota(4_000, 1_000), Quota(400, 40)
 """A party asks for a step and answers it, hundreds of times a second in a run of small tables. People, and what they
 look at, call some times a second."""
 PARTY_CALLS = "/common.wire.v1.PartyLink/"
-PARSED = frozenset({"/common.wire.v1.Operator/Submit", "/common.wire.v1.PartyLink/Publish"})
-"""Calls that bring a document, for which the smaller quota holds whoever calls."""
+PARSED = frozenset(
+    {"/common.wire.v1.Operator/Submit", "/common.wire.v1.PartyLink/Publish", "/common.wire.v1.PartyLink/Statements"}
+)
+"""Calls for which documents are parsed: the smaller quota holds whoever calls."""
 
 
 @dataclass

@@ -166,8 +166,8 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         self._desk.of_process(party, request.process)
         desk = self._desk.alive(party)
         desk.version = cut(request.version, LONGEST_VERSION)
-        run, key, digest = desk.last
-        return pb.AliveReply(run=run, key=key, digest=digest, other=desk.other)
+        last = self._desk.last_reply(party)
+        return pb.AliveReply(run=last.run, key=last.key, digest=last.digest, other=desk.other)
 
     async def Fetch(  # noqa: N802
         self, request: pb.RunName, context: grpc.aio.ServicerContext
@@ -182,6 +182,15 @@ class PartyLinkServicer(rpc.PartyLinkServicer):
         limits = await self._beside.run(party, self._runs.limits.read, party, request.document)
         self._runs.limits.keep(limits, request.document)
         return pb.Receipt()
+
+    async def Statements(  # noqa: N802
+        self, request: pb.StatementsRequest, context: grpc.aio.ServicerContext
+    ) -> None:
+        party = self._caller(context)
+        for run in self._runs.all():
+            statement = await self._beside.run(party, self._runs.statements.of, party, run)
+            if statement is not None:
+                await _send(context, statement.message(), self._silence)
 
 
 class OperatorServicer(rpc.OperatorServicer):

@@ -59,6 +59,19 @@ class Note:
     since: str = ""
 
 
+@dataclass(frozen=True)
+class LastReply:
+    """The reply that was taken from a party last; of none, all is empty.
+
+    Attributes:
+        digest: SHA-256 of its bytes.
+    """
+
+    run: str = ""
+    key: str = ""
+    digest: bytes = b""
+
+
 @dataclass
 class _Waiting:
     message: bytes
@@ -151,7 +164,7 @@ class _Party:
     process: str = ""
     former: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_FORMER))
     other: str = ""
-    last: tuple[str, str, bytes] = ("", "", b"")
+    last: LastReply | None = None
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -176,6 +189,7 @@ class Desk:
 
     Attributes:
         heard_before: when parties were heard of by an earlier process, in seconds since 1970.
+        last_before: what an earlier process took from parties last.
     """
 
     def __init__(self, patience: float, metrics: CuratorMetrics | None = None) -> None:
@@ -185,6 +199,7 @@ class Desk:
         self._listeners: dict[str, Listener] = {}
         self._turn = itertools.count(1)
         self.heard_before: Mapping[str, float] = {}
+        self.last_before: Mapping[str, LastReply] = {}
         self._metrics = metrics or CuratorMetrics(CollectorRegistry())
 
     def listen(self, run: str, listener: Listener | None) -> None:
@@ -359,6 +374,10 @@ class Desk:
         now = {name: desk.heard_at for name, desk in self._parties.items() if desk.heard_at is not None}
         return {**self.heard_before, **now}
 
+    def last_reply(self, party: str) -> LastReply:
+        """What was taken from the party last, by this process or an earlier one."""
+        return self._party(party).last or self.last_before.get(party, LastReply())
+
     def connected(self, party: str) -> bool:
         """Whether the party gave a sign of life lately; may be asked from any thread."""
         desk = self._parties.get(party)
@@ -411,8 +430,8 @@ class Desk:
             waiting.not_before = time.monotonic() + PENDING_SECONDS * max(1, pending / PENDING_AT_ONCE)
         else:
             if not waiting.is_news and not isinstance(reply, Refusal):
-                desk.last = run, key, hashlib.sha256(message).digest()
+                desk.last = LastReply(run, key, hashlib.sha256(message).digest())
             waiting.reply.set_result(reply)
 
 
-__all__ = ["Awaited", "Desk", "Listener", "MalformedMessageError", "Note", "PartyRefusedError"]
+__all__ = ["Awaited", "Desk", "LastReply", "Listener", "MalformedMessageError", "Note", "PartyRefusedError"]

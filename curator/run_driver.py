@@ -35,6 +35,7 @@ from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import learn
 from privity.curator.answer_store import Answers, Ask, Place, no_wait
 from privity.curator.network_backend import NetworkBackend
+from privity.curator.pending_steps import LastReply
 from privity.curator.refusals import all_heard
 from privity.curator.sum_rounds import together
 from privity.curator.traffic_meter import Meter
@@ -79,6 +80,7 @@ class RunDriver:
         sign: signs the release of a run that is written: (run, the signed manifest under which it began).
         waiting: names of the parties at which a run waits for a person now.
         place: awaited after every answer of a party: the run goes on when it has a place at work.
+        last: what was taken from a party last.
 
     Attributes:
         remind: whether the parties are to be told that a run goes on of which they have not heard for a while.
@@ -100,6 +102,7 @@ class RunDriver:
         sign: Callable[[str, bytes | None], None] = lambda _run, _sealed: None,
         waiting: Callable[[str], Collection[str]] = lambda _run: (),
         place: Place = no_wait,
+        last: Callable[[str], LastReply] = lambda _party: LastReply(),
     ) -> None:
         self.run = run
         self.meter = meter
@@ -110,7 +113,7 @@ class RunDriver:
         self._journal = journal
         self._ask = ask
         self._place = place
-        self._answers = Answers(journal, ask, meter, place)
+        self._answers = Answers(journal, ask, meter, place, last)
         self._signed_request = signed
         self._small_keys = small_keys
         self._sealed = sealed

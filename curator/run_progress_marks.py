@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 
 from privity.common.storage.journal import Journal
 from privity.common.text.utc_times import utc
-from privity.curator.pending_steps import Note
+from privity.curator.pending_steps import LastReply, Note
 from privity.curator.refusals import Refused
 from privity.curator.run_state_machine import DISCARDED, STOPPED
 
@@ -111,6 +111,15 @@ class Marks:
         entries = [(f"#heard/{party}", "heard", str(moment).encode()) for party, moment in at.items()]
         self._journal.record_together(entries, instead_of=[key for key, _, _ in entries])
 
+    def last_replies(self) -> dict[str, LastReply]:
+        """What was taken from each party last, as it was kept with its answer."""
+        found = {}
+        for key in self._journal.keys(_LAST):
+            if (stored := self._journal.content(key)) is not None:
+                run, step, digest = json.loads(stored)
+                found[key.removeprefix(_LAST)] = LastReply(run, step, bytes.fromhex(digest))
+        return found
+
     def closed(self, run: str) -> bool:
         """Whether its parties were told of its end, as far as they could be reached, and it is erased."""
         return self._journal.recall(f"#closed/{run}", "closed") is not None
@@ -153,4 +162,10 @@ class Marks:
         return End.read(self._journal.record(key, word, end.bytes())), new
 
 
+def last_reply_entry(party: str, last: LastReply) -> tuple[str, str, bytes]:
+    """The entry of the journal for it, to be put in the place of the one before."""
+    return f"{_LAST}{party}", "last", json.dumps([last.run, last.key, last.digest.hex()]).encode()
+
+
 _OF_LEASE = ("stopped", "resumed")
+_LAST = "#last/"

@@ -45,6 +45,7 @@ from privity.curator.run_state_machine import (
     Event,
     may,
 )
+from privity.curator.signed_by_parties import SignedByParties
 from privity.curator.signed_releases import SignedReleases
 from privity.curator.submissions import Submission, check_free, check_many, check_word, open_signed
 from privity.curator.traffic_meter import Meter
@@ -98,10 +99,9 @@ class Runs:
         self._runs: dict[str, Run] = {}
         self._signed = SignedReleases(self._releases, key, manifests, self._marks, self._missed)
         self._announcements = Announcements(self._journal, self._marks, desk, self._parties_asked, self._signed)
-        self._queue: dict[str, Run] = {}
-        self._going_on: dict[str, Run] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._closings: dict[str, asyncio.Task[None]] = {}
+        self.statements = SignedByParties(self._journal, self._releases)
+        self._queue, self._going_on = dict[str, Run](), dict[str, Run]()
+        self._tasks, self._closings = dict[str, asyncio.Task[None]](), dict[str, asyncio.Task[None]]()
         self._due = asyncio.Event()
         self._closing = False
         self._taken_up: dict[str, float] = {}
@@ -110,7 +110,7 @@ class Runs:
 
     def _load(self) -> None:
         """Runs of an earlier process stand where the journal has them: ended, stopped, or queued."""
-        self._desk.heard_before = self._marks.heard()
+        self._desk.heard_before, self._desk.last_before = self._marks.heard(), self._marks.last_replies()
         for key in self._journal.keys("#token/"):
             stored = self._journal.recall(key, "request")
             assert stored is not None
@@ -403,7 +403,7 @@ class Runs:
         driver = RunDriver(
             run.name, run.request, manifest, self._schemas.of(manifest), self._journal, ask, meter, sealed=sealed,
             sign=self._signed.sign, signed=run.signed, waiting=self._desk.waiting,
-            place=lambda: self._keep_place(run),
+            place=lambda: self._keep_place(run), last=self._desk.last_reply,
         )  # fmt: skip
         driver.remind = self._marks.resumed(run.name)
         event, stands = await outcome(run.name, driver.drive(self._releases / run.name))

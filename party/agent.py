@@ -25,12 +25,13 @@ from privity.common.node.metrics_page import observed
 from privity.common.node.tls_check import Finding, Stage, certificate_shown, check_connection
 from privity.common.protocol.steps import Close, Enrol, Pending, Step
 from privity.common.wire.codec import LARGEST_STEP, MalformedMessageError, chunks, decode_step, encode_reply
+from privity.common.wire.statements import given_back
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.party.config import Node
 from privity.party.randomness_ahead import IdleTime
 from privity.party.run_expiry import let_go_every
-from privity.party.step_answers import OtherSchemaError, PartyEngine
+from privity.party.step_answers import OtherSchemaError, PartyEngine, log_misfit
 
 VERSION = version("privity")
 WAIT_SECONDS = 20
@@ -75,6 +76,7 @@ class Agent:
         self._failures, self._trusted = 0, b""
         self._alive = pb.AliveRequest(version=VERSION, process=node.process)
         self._asking = pb.NextStepRequest(wait_seconds=WAIT_SECONDS, process=node.process)
+        self._asked_back = False
         self._last_step: tuple[str, str] | None = None
         self._config = node.config
         self._engine = self._first_engine()
@@ -96,7 +98,7 @@ class Agent:
             return self._node.engine()
         except OtherSchemaError as error:
             # The schema may have been replaced before the manifest that names it has come.
-            self._log_misfit(error)
+            log_misfit(error)
             return None
 
     def _listed(self) -> bytes | None:
@@ -234,7 +236,7 @@ class Agent:
             self._other_schema = error if isinstance(error, OtherSchemaError) else None
             if (reply.document, error.message) != self._misfit:
                 self._misfit = (reply.document, error.message)
-                self._log_misfit(error)
+                log_misfit(error)
             return self._engine
         self._other_schema = None
         if self._node.settle():
@@ -250,17 +252,6 @@ class Agent:
             self._engine.adopt(manifests.current())
         self._node.forget_keys(self._engine)
         return self._engine
-
-    @staticmethod
-    def _log_misfit(error: PrivityError) -> None:
-        if isinstance(error, OtherSchemaError):
-            # No name of an attribute and no value is in such an error.
-            _log.error(
-                "the newest manifest here is over another schema",
-                extra={"reason": error.code, "detail": error.message, "remedy": error.remedy},
-            )
-        else:
-            _log.error("the newest manifest does not fit this party: privity doctor", extra={"reason": error.code})
 
     def _delayed(self, step: Step) -> bytes | None:
         """The reply to a run under a manifest over another schema than that of the rows: it waits; None to others."""
@@ -285,6 +276,7 @@ class Agent:
                     _log.info("connected to the curator")
                     if self._engine is None:
                         await self._newest_engine(link)
+                    await self._ask_back(link)
                     self._published = None
                 await self._publish(link)
                 await self._exchange(link, idle)
@@ -307,6 +299,14 @@ class Agent:
         self._node.other_nodes.note(seen.other)
         if seen.key and self._engine is not None:
             await asyncio.to_thread(self._engine.check_answered, seen.run, seen.key, seen.digest)
+
+    async def _ask_back(self, link: rpc.PartyLinkStub) -> None:
+        """Once, before anything is answered: enter what this party signed and its ledger lacks."""
+        if self._engine is not None and not self._asked_back:
+            async with moving(UNSEEN_SILENCES * self._silence) as moved:
+                handed = await given_back(link.Statements(pb.StatementsRequest()), moved)
+            await asyncio.to_thread(self._engine.check_statements, handed)
+            self._asked_back = True
 
     async def _publish(self, link: rpc.PartyLinkStub) -> None:
         """Give the curator the limits that the owner publishes, on every new connection and when they change."""

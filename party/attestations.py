@@ -86,7 +86,8 @@ class Attestations:
             raise self._refused(step, faults)
         charges = charges_of(_entry(documents[PRIVACY], self._party))
         published = Published.of(step.run_document, documents[RUN])
-        signed = signed_by_party(published, manifest, self._party, charges, self._keys.of(manifest))
+        identity, people = self._keys.of(manifest), self._ledger.population.name
+        signed = signed_by_party(published, manifest, self._party, charges, identity, people)
         return Attested(parse(self._journal.record(attested_key(run), step_digest(step), canonical_bytes(signed))))
 
     def _refused(self, step: Attest, faults: list[str]) -> PrivityError:

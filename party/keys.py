@@ -39,6 +39,10 @@ class Keys:
             raise PrivityError(Catalogue.TAMPERED, what="the keys of this party", reason=reason)
         return identity
 
+    def all(self) -> list[Identity]:
+        """Every one that is known."""
+        return list(self._known.values())
+
     def add(self, identity: Identity) -> None:
         self._known[identity.public()] = identity
 

@@ -108,6 +108,11 @@ def has_answered(journal: Journal, run: str, key: str, digest: bytes) -> bool:
     return stored is not None and parse(stored)["reply"] == digest.hex()
 
 
+def was_set_back(closed: bytes) -> bool:
+    """Whether a run that is closed here ended so (the content of its ``closed_key``)."""
+    return bool(parse(closed).get("state") == SET_BACK)
+
+
 def _after_mark(key: str) -> str:
     return key.removeprefix(MARKS)
 

@@ -126,8 +126,9 @@ class RunAdmission:
             self._approvals.demand_approval(spec, under)
         entry = (f"{step.run}/manifest", "manifest", under)
         self._journal.record_together([entry], instead_of=[under_key(step.run)])
-        keys, rows = self._keys.of(manifest), self._releases.rows
-        return Enrolled(Enrolment.signed(self.party, spec, rows, keys, here, self._process).to_dict())
+        keys, rows, whose = self._keys.of(manifest), self._releases.rows, policy.population.name
+        enrolment = Enrolment.signed(self.party, spec, rows, keys, here, process=self._process, population=whose)
+        return Enrolled(enrolment.to_dict())
 
     def operators_request(self, step: Enrol) -> SignedRequest | None:
         """What an operator signed to ask for this run; None unless one did."""

@@ -12,7 +12,7 @@ import logging
 import secrets
 import sqlite3
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,13 +49,15 @@ from privity.common.synthesis.learning.domain_discovery import LOOKS
 from privity.common.text.awaited_words import OWNER
 from privity.common.text.utc_times import utc_now
 from privity.common.wire.codec import encode_reply, encode_step
+from privity.common.wire.statements import GivenBack
 from privity.party.approvals import Approvals, AwaitingApproval, closed_key
 from privity.party.attestations import Attestations
 from privity.party.begun_run import BegunRun, step_refused
 from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import Keys
-from privity.party.ledger_rollback import SET_BACK, KnownLedger, has_answered
+from privity.party.ledger_rollback import SET_BACK, KnownLedger, has_answered, was_set_back
 from privity.party.local_backend import learn_alone
+from privity.party.own_statements import OwnStatements
 from privity.party.policy import Policy
 from privity.party.run_admission import CHANGED, RunAdmission
 from privity.party.run_expiry import LastHeard
@@ -88,6 +90,18 @@ class OtherSchemaError(PrivityError):
     def __init__(self, manifest: Manifest, reason: str, hint: str, awaited: str = SCHEMA_AWAITED) -> None:
         super().__init__(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
         self.manifest_digest, self.awaited = manifest.digest, awaited
+
+
+def log_misfit(error: PrivityError) -> None:
+    """Say that the newest manifest here is not gone by."""
+    if isinstance(error, OtherSchemaError):
+        # No name of an attribute and no value is in such an error.
+        _log.error(
+            "the newest manifest here is over another schema",
+            extra={"reason": error.code, "detail": error.message, "remedy": error.remedy},
+        )
+    else:
+        _log.error("the newest manifest does not fit this party: privity doctor", extra={"reason": error.code})
 
 
 def check_schema(schema: Schema, manifest: Manifest) -> None:
@@ -141,6 +155,7 @@ class PartyEngine:
         )
         self._transcripts = Transcripts(releases.party, releases.journal, keys, transcripts)
         self._attestations = Attestations(releases.party, releases.journal, releases.ledger, keys)
+        self._own_statements = OwnStatements(releases.party, releases.journal, releases.ledger, keys)
         self._known_ledger = KnownLedger(releases.journal, releases.ledger)
         self._known_ledger.check()
         self._return_reservations()
@@ -205,15 +220,36 @@ class PartyEngine:
         """
         if has_answered(self._journal, run, key, digest):
             return
-        runs = self._known_ledger.set_back()
-        for ended in runs:
-            self._admission.forget(ended)
-            self._contributions.forget(ended)
+        self._set_back()
         # Of this one nothing more is answered either, and it is known from now on.
         self._approvals.note_closed(run, SET_BACK, utc_now())
+
+    def check_statements(self, handed: Sequence[GivenBack]) -> None:
+        """Enter, once, what this party signed of runs and ledger or journal lack; the population stays frozen.
+
+        Raises:
+            PrivityError: ledger-unusable.
+        """
+        lacking = self._own_statements.lacking(handed)
+        for one in lacking:
+            closed = self._journal.content(closed_key(one.run))
+            if closed is None or not was_set_back(closed):
+                self._set_back()
+                break
+        for one in lacking:
+            run = one.run
+            self._releases.ledger.charge_whole(run, one.spent, one.step)
+            self._approvals.note_closed(run, SET_BACK, utc_now())
+            _log.warning("what this node signed is entered into its ledger", extra={"run": run})
+
+    def _set_back(self) -> None:
+        """End what is open here, and freeze the population."""
+        for ended in self._known_ledger.set_back():
+            self._admission.forget(ended)
+            self._contributions.forget(ended)
         error = PrivityError(Catalogue.POPULATION_FROZEN, population=self._releases.ledger.population.name)
         _log.error(
-            "this node was set back: the curator has a reply that it does not know",
+            "this node was set back: the curator has what it sent and does not know",
             extra={"detail": error.message, "remedy": error.remedy},
         )
 

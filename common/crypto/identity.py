@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import hmac
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,14 +13,16 @@ from pathlib import Path
 from typing import Self
 
 from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
 from privity.common.crypto.key_possession import check_usable
 from privity.common.errors import Catalogue, PrivityError
 
 _KEY_BYTES = 32
+_BLINDED = b"privity blinded name v1"
 _FIELD = 2**255 - 19  # of the curve of Ed25519, -x^2 + y^2 = 1 + d x^2 y^2
 _D = -121665 * pow(121666, -1, _FIELD)
 
@@ -123,6 +126,16 @@ class Identity:
             self.sealing.public_key().public_bytes_raw(),
             self.agreement.public_key().public_bytes_raw(),
         )
+
+    def blinded(self, run: str, name: str) -> str:
+        """What stands for a name in a statement about a run: in hex, by HMAC-SHA256 under a key of this signing key.
+
+        Whoever does not hold the private key learns neither the name nor whether two runs have the same one.
+        """
+        secret = self.signing.private_bytes_raw()
+        key = HKDF(hashes.SHA256(), length=_KEY_BYTES, salt=None, info=_BLINDED).derive(secret)
+        told = run.encode()
+        return hmac.new(key, len(told).to_bytes(4, "big") + told + name.encode(), hashlib.sha256).hexdigest()
 
     def __repr__(self) -> str:
         return f"Identity(signing={self.public().to_dict()['signing']})"

@@ -64,6 +64,9 @@ WORDS = ("", "delta ")
 WHOLE = "the whole reservation"
 """Step of a run that was cut off by a restore: what it may have cost and no other line says."""
 
+ATTESTED = "own attestation"
+"""Step of a run whose charges were lost: what this node attested and no other line says."""
+
 ADJUSTED = "adjustment"
 """In the place of a run, of what an owner said was spent."""
 
@@ -311,11 +314,12 @@ class Ledger(LedgerSums):
                 self._charge_outright(ADJUSTED, Charge(ADJUSTED, step, ApproxDP(*missing, RELATION), for_a_person=True))
             self._append(Kind.ADJUSTMENT, terms={})
 
-    def charge_whole(self, run: str, most: ApproxDP | None = None) -> None:
+    def charge_whole(self, run: str, most: ApproxDP | None = None, step: str = WHOLE) -> None:
         """Charge a run of this node with all that it may cost, once, and end its reservation: no charge is missed then.
 
         Args:
             most: what it may cost a person in all; None is what it has reserved.
+            step: how the line is called: there is one of each name.
 
         Raises:
             PrivityError: ledger-unusable.
@@ -326,10 +330,10 @@ class Ledger(LedgerSums):
             held += [self._reserved[key].most] if key in self._reserved else []
             spent = pair(self._of(key).spent)
             rest = tuple(max([ZERO, *(one[place] - spent[place] for one in held)]) for place in (0, 1))
-            again = self._lines("WHERE kind = 'charge' AND node = ? AND run = ? AND step = ?", *key, WHOLE)
+            again = self._lines("WHERE kind = 'charge' AND node = ? AND run = ? AND step = ?", *key, step)
             if any(rest) and not again:
                 self._charge_outright(
-                    self.node, Charge(run, WHOLE, ApproxDP(rest[0], rest[1], RELATION), for_a_person=True)
+                    self.node, Charge(run, step, ApproxDP(rest[0], rest[1], RELATION), for_a_person=True)
                 )
             if key in self._reserved:
                 self._append(Kind.RETURN, terms={}, run=run, node=self.node)

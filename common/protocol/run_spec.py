@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from privity.common.consortium.manifest import Manifest
-from privity.common.crypto.identity import Identity, sign, verify
+from privity.common.crypto.identity import Identity, PublicIdentity, sign, verify
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.secure_sum_method import PAILLIER, Method, SumKind
@@ -25,6 +25,7 @@ MOST_MEMBERS, LARGEST_SPEC = 1_000, 1 << 17
 _ENROLLED_AS = "privity enrolment"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _PROCESS = re.compile(r"[0-9a-f]{0,32}")
+_BLINDED = re.compile(r"[0-9a-f]{64}")
 _MODULUS = re.compile(r"[1-9a-f][0-9a-f]{0,4095}")
 
 
@@ -134,6 +135,7 @@ class Enrolment:
     Attributes:
         rows_per_person: most rows that one person has at this party.
         process: the number of the node's process that signs; of two nodes from copies of one folder it shows which.
+        population: whose rows they are, blinded (``Identity.blinded``): the party alone can tell.
     """
 
     party: str
@@ -142,6 +144,7 @@ class Enrolment:
     signature: bytes
     rows_per_person: int = 1
     process: str = ""
+    population: str = ""
 
     @property
     def _content(self) -> bytes:
@@ -149,9 +152,19 @@ class Enrolment:
 
     @classmethod
     def signed(
-        cls, party: str, spec: RunSpec, rows: int, identity: Identity, rows_per_person: int = 1, process: str = ""
+        cls,
+        party: str,
+        spec: RunSpec,
+        rows: int,
+        identity: Identity,
+        rows_per_person: int = 1,
+        *,
+        process: str = "",
+        population: str = "",
     ) -> Enrolment:
-        unsigned = cls(party, spec.digest, rows, b"", rows_per_person, process)
+        """The enrolment of a party with rows about this population."""
+        blinded = identity.blinded(spec.run, population)
+        unsigned = cls(party, spec.digest, rows, b"", rows_per_person, process, blinded)
         return replace(unsigned, signature=sign(identity.signing, _ENROLLED_AS, unsigned._content))
 
     def check(self, spec: RunSpec, manifest: Manifest) -> None:
@@ -160,16 +173,15 @@ class Enrolment:
         try:
             if not fits:
                 raise ValueError("content")
-            verify(
-                manifest.keys_of(self.party).signing_key,
-                _ENROLLED_AS,
-                self._content,
-                self.signature,
-            )
+            self.check_signature(manifest.keys_of(self.party))
         except ValueError as error:
             raise PrivityError(
                 Catalogue.STEP_REFUSED, step="plan", reason=f"the enrolment of {self.party} does not hold"
             ) from error
+
+    def check_signature(self, keys: PublicIdentity) -> None:
+        """Raises ValueError unless it is signed under these keys."""
+        verify(keys.signing_key, _ENROLLED_AS, self._content, self.signature)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -178,16 +190,20 @@ class Enrolment:
             "rows": self.rows,
             "rows_per_person": self.rows_per_person,
             "process": self.process,
+            "population": self.population,
             "signature": b64(self.signature),
         }
 
     @classmethod
     def from_dict(cls, content: dict[str, Any]) -> Enrolment:
         """The inverse of ``to_dict``; raises ValueError, KeyError or TypeError for anything else."""
-        signature, of_person, process = unb64(content["signature"]), content["rows_per_person"], content["process"]
-        enrolment = cls(content["party"], content["spec_digest"], content["rows"], signature, of_person, process)
+        signature, of_person = unb64(content["signature"]), content["rows_per_person"]
+        process, population = content["process"], content["population"]
+        enrolment = cls(
+            content["party"], content["spec_digest"], content["rows"], signature, of_person, process, population
+        )
         texts = isinstance(enrolment.party, str) and isinstance(enrolment.spec_digest, str)
-        texts = texts and _PROCESS.fullmatch(process) is not None
+        texts = texts and _PROCESS.fullmatch(process) is not None and _BLINDED.fullmatch(population) is not None
         numbers = _whole(enrolment.rows) and _whole(of_person)
         if not texts or not numbers or enrolment.to_dict() != content:
             raise ValueError("not an enrolment")

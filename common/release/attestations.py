@@ -16,12 +16,12 @@ from typing import Any
 
 from privity.common.consortium.manifest import Manifest
 from privity.common.crypto.certificate_signatures import sign_by_key
-from privity.common.crypto.identity import Identity, sign
+from privity.common.crypto.identity import Identity, PublicIdentity, sign, verify
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import parse_json, require
 from privity.common.release.release_contents import ATTESTATIONS
 from privity.common.release.release_folder import WRITTEN_AT
-from privity.common.storage.canonical_json import b64, canonical_bytes
+from privity.common.storage.canonical_json import b64, canonical_bytes, unb64
 from privity.common.storage.safe_files import read_regular, sync
 
 FORMAT_VERSION = 1
@@ -70,12 +70,32 @@ class Published:
 
 
 def signed_by_party(
-    published: Published, manifest: Manifest, party: str, charges: Mapping[str, str], identity: Identity
+    published: Published,
+    manifest: Manifest,
+    party: str,
+    charges: Mapping[str, str],
+    identity: Identity,
+    population: str = "",
 ) -> dict[str, Any]:
-    """A party's statement with its signature."""
-    statement = {**published.under(manifest), "party": party, "charges": dict(charges)}
+    """A party's statement with its signature, about rows of this population."""
+    statement = {
+        **published.under(manifest),
+        "party": party,
+        "population": identity.blinded(published.run, population),
+        "charges": dict(charges),
+    }
     signature = sign(identity.signing, PARTY_SIGNED_AS, canonical_bytes(statement))
     return {"statement": statement, "signature": b64(signature)}
+
+
+def is_signed_by_party(signed: Mapping[str, Any], keys: PublicIdentity) -> bool:
+    """Whether a party's statement that fits its format is signed under these keys."""
+    try:
+        signature = unb64(signed["signature"])
+        verify(keys.signing_key, PARTY_SIGNED_AS, canonical_bytes(signed["statement"]), signature)
+    except ValueError:
+        return False
+    return True
 
 
 def signed_by_curator(published: Published, manifest: Manifest, key_pem: bytes) -> dict[str, Any]:

@@ -12,15 +12,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from privity.common.consortium.manifest import CURATOR, Manifest, open_manifest, read_organiser_key
 from privity.common.crypto.certificate_signatures import verify_by_certificate
-from privity.common.crypto.identity import verify
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import parse_json, read_json
 from privity.common.privacy.statement import rounded_up
 from privity.common.release.attestations import (
     CURATOR_SIGNED_AS,
-    PARTY_SIGNED_AS,
     Published,
     charges_of,
+    is_signed_by_party,
     read_attestations,
 )
 from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RUN
@@ -71,10 +70,7 @@ class Signers:
         manifest = self.manifests.get(statement["manifest_digest"])
         if manifest is None or party not in manifest.members:
             return _not_listed(party)
-        try:
-            signature = unb64(signed["signature"])
-            verify(manifest.keys_of(party).signing_key, PARTY_SIGNED_AS, canonical_bytes(statement), signature)
-        except ValueError:
+        if not is_signed_by_party(signed, manifest.keys_of(party)):
             return _no_match(party)
         entry = next((one for one in self.privacy["parties"] if one["name"] == party), None)
         if entry is None:

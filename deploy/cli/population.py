@@ -128,8 +128,9 @@ def adjust(
 ) -> None:
     """Say what was spent, after a restore from a backup: the ledger charges what it lacks, and is used again.
 
-    Add up the releases since the backup, and what the other members know of runs that made none. If you do not know,
-    say the total: nothing more is released then.
+    Let the node connect before: what it signed comes back from the curator. Add up the releases since the backup, and
+    what the other members know of runs that made none. If you do not know, say the total: nothing more is released
+    then.
     """
     with closing(open_ledger(name, ledger)) as book:
         delta = book.spent_delta() if spent_delta is None else parse_delta(spent_delta, "spent_delta")

@@ -91,6 +91,7 @@ CLASSES = {
     "Awaited.*": "public",
     "Refused.*": "public",
     "PublishRequest.document": "public",
+    "Statement.*": "public",
     "LimitsReply.documents": "public",
     "AliveRequest.version": "public",
     "PartiesReply.parties": "carries another message",

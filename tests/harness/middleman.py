@@ -89,7 +89,8 @@ class Middleman:
             "Alive": grpc.unary_unary_rpc_method_handler(self._passing("Alive")),
             "GetManifest": grpc.unary_unary_rpc_method_handler(self._passing("GetManifest")),
             "Publish": grpc.unary_unary_rpc_method_handler(self._passing("Publish")),
-            "Fetch": grpc.unary_stream_rpc_method_handler(self._fetch),
+            "Fetch": grpc.unary_stream_rpc_method_handler(self._streaming("Fetch")),
+            "Statements": grpc.unary_stream_rpc_method_handler(self._streaming("Statements")),
         }
         self._server = grpc.aio.server(options=serving_options(SILENCE_SECONDS))
         self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
@@ -120,10 +121,13 @@ class Middleman:
 
         return call
 
-    async def _fetch(self, request: bytes, context: grpc.aio.ServicerContext) -> None:
-        async with _as_it_ended(context):
-            async for chunk in self._channel(self._party(context)).unary_stream(f"/{SERVICE}/Fetch")(request):
-                await context.write(chunk)
+    def _streaming(self, method: str) -> Callable[[bytes, grpc.aio.ServicerContext], Awaitable[None]]:
+        async def call(request: bytes, context: grpc.aio.ServicerContext) -> None:
+            async with _as_it_ended(context):
+                async for chunk in self._channel(self._party(context)).unary_stream(f"/{SERVICE}/{method}")(request):
+                    await context.write(chunk)
+
+        return call
 
     async def _next_step(self, request: bytes, context: grpc.aio.ServicerContext) -> None:
         party = self._party(context)

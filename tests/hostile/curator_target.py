@@ -70,6 +70,7 @@ RPCS = (
     _rpc(LINK + "Alive", PARTY, pb.AliveRequest(version="0.1")),
     _rpc(LINK + "GetManifest", PARTY, pb.ManifestRequest()),
     _rpc(LINK + "Publish", PARTY, pb.PublishRequest(document=LIMITS)),
+    _rpc(LINK + "Statements", PARTY, pb.StatementsRequest(), (False, True)),
     _rpc(LINK + "Fetch", PARTY, pb.RunName(run="run-1"), (False, True)),
     _rpc(RUNS + "Submit", OPERATOR, SUBMIT),
     _rpc(RUNS + "Watch", OPERATOR, pb.RunName(run="run-1"), (False, True)),

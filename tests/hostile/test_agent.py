@@ -70,6 +70,9 @@ class HostileCurator(rpc.PartyLinkServicer):
     async def Publish(self, _request: Any, _context: Any) -> pb.Receipt:  # noqa: N802
         return pb.Receipt()
 
+    async def Statements(self, _request: Any, _context: Any) -> AsyncIterator[pb.Statement]:  # noqa: N802
+        yield pb.Statement(attestation=b"{}")
+
     async def GetManifest(self, _request: Any, _context: Any) -> pb.ManifestReply:  # noqa: N802
         return pb.ManifestReply(document=self.document)
 

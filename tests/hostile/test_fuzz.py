@@ -43,6 +43,7 @@ def test_nothing_crashes_hangs_grows_or_is_charged(tmp_path: Path) -> None:
         "Alive",
         "GetManifest",
         "Publish",
+        "Statements",
         *(f"Operator {method}" for method in methods),
     }
 

@@ -41,6 +41,7 @@ BREAKS = {
     ("operator", "Submit"): (Runs, "read"),
     ("party", "Fetch"): (Runs, "release_files"),
     ("party", "Publish"): ("privity.curator.limits_of_parties.LimitsOfParties", "read"),
+    ("party", "Statements"): ("privity.curator.signed_by_parties.SignedByParties", "of"),
     ("operator", "GetLimits"): ("privity.curator.limits_of_parties.LimitsOfParties", "all"),
     ("operator", "GetParties"): (Desk, "links"),
     ("operator", "Watch"): (Runs, "watch"),
@@ -57,6 +58,7 @@ REQUESTS = {
     "GetLimits": pb.LimitsRequest(),
     "GetParties": pb.PartiesRequest(),
     "Publish": pb.PublishRequest(),
+    "Statements": pb.StatementsRequest(),
     "NextStep": pb.NextStepRequest(),
     "Alive": pb.AliveRequest(),
     "Submit": pb.SubmitRequest(token="token"),
@@ -79,7 +81,7 @@ async def told(network: NetworkConsortium, role: str, method: str, message: Any 
         try:
             if method == "SendReply":
                 await call(_chunks(), timeout=9)
-            elif method in ("NextStep", "Watch", "Fetch"):
+            elif method in ("NextStep", "Watch", "Fetch", "Statements"):
                 async for _ in call(message or REQUESTS.get(method, pb.RunName(run="autumn")), timeout=9):
                     pass
             else:

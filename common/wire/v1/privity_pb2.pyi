@@ -62,6 +62,20 @@ class PublishRequest(_message.Message):
     document: bytes
     def __init__(self, document: _Optional[bytes] = ...) -> None: ...
 
+class StatementsRequest(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
+
+class Statement(_message.Message):
+    __slots__ = ("attestation", "enrolment", "spec")
+    ATTESTATION_FIELD_NUMBER: _ClassVar[int]
+    ENROLMENT_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    attestation: bytes
+    enrolment: bytes
+    spec: bytes
+    def __init__(self, attestation: _Optional[bytes] = ..., enrolment: _Optional[bytes] = ..., spec: _Optional[bytes] = ...) -> None: ...
+
 class PartiesRequest(_message.Message):
     __slots__ = ()
     def __init__(self) -> None: ...

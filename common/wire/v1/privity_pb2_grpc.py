@@ -65,6 +65,11 @@ class PartyLinkStub:
                 request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.PublishRequest.SerializeToString,
                 response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.Receipt.FromString,
                 _registered_method=True)
+        self.Statements = channel.unary_stream(
+                '/common.wire.v1.PartyLink/Statements',
+                request_serializer=common_dot_wire_dot_v1_dot_privity__pb2.StatementsRequest.SerializeToString,
+                response_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.Statement.FromString,
+                _registered_method=True)
 
 
 class PartyLinkServicer:
@@ -114,6 +119,13 @@ class PartyLinkServicer:
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Statements(self, request, context):
+        """What the calling party signed of runs, as far as the curator has it: for a node that was set back.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_PartyLinkServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -146,6 +158,11 @@ def add_PartyLinkServicer_to_server(servicer, server):
                     servicer.Publish,
                     request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.PublishRequest.FromString,
                     response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.Receipt.SerializeToString,
+            ),
+            'Statements': grpc.unary_stream_rpc_method_handler(
+                    servicer.Statements,
+                    request_deserializer=common_dot_wire_dot_v1_dot_privity__pb2.StatementsRequest.FromString,
+                    response_serializer=common_dot_wire_dot_v1_dot_privity__pb2.Statement.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -311,6 +328,33 @@ class PartyLink:
             '/common.wire.v1.PartyLink/Publish',
             common_dot_wire_dot_v1_dot_privity__pb2.PublishRequest.SerializeToString,
             common_dot_wire_dot_v1_dot_privity__pb2.Receipt.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Statements(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/common.wire.v1.PartyLink/Statements',
+            common_dot_wire_dot_v1_dot_privity__pb2.StatementsRequest.SerializeToString,
+            common_dot_wire_dot_v1_dot_privity__pb2.Statement.FromString,
             options,
             channel_credentials,
             insecure,

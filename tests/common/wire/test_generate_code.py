@@ -15,7 +15,7 @@ from tests.harness.places import ROOT
 
 COMMITTED = ROOT / "common" / "wire" / "v1"
 METHODS = {
-    "PartyLink": ["NextStep", "SendReply", "Alive", "GetManifest", "Fetch", "Publish"],
+    "PartyLink": ["NextStep", "SendReply", "Alive", "GetManifest", "Fetch", "Publish", "Statements"],
     "Operator": ["Submit", "Watch", "Fetch", "Stop", "Resume", "List", "Why", "GetManifest", "GetLimits", "GetParties"],
 }
 

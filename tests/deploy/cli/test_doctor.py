@@ -9,17 +9,22 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
 
 from privity.common.exit_codes import Exit
+from privity.common.privacy.ledger import Allowance, Charge
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import PureDP
 from privity.common.storage.journal import Journal
 from privity.common.text.utc_times import utc_now
-from privity.party.config import JOURNAL_FILE
+from privity.party.config import JOURNAL_FILE, load_config, open_books
+from privity.party.ledger_rollback import KnownLedger
 from privity.party.other_nodes import OtherNodes
 from privity.party.policy_file import policy_obeyed, sha256
-from tests.harness.command import privity, start, wait_until
+from tests.harness.command import privity, run_in, start, wait_until
 from tests.harness.tables import write_people
 
 pytestmark = pytest.mark.process
@@ -205,6 +210,37 @@ def test_it_says_which_policy_the_running_node_obeys(made: Path) -> None:
         node.communicate()
         policy.write_text(before)
     assert verdicts(file)[1]["policy at work"][1].startswith(idle)
+
+
+def test_a_ledger_that_was_set_back_is_found_and_has_a_way_on(made: Path, tmp_path: Path) -> None:
+    place, book, copy = tmp_path / "north", tmp_path / "ledger.sqlite", tmp_path / "backup.sqlite"
+    shutil.copytree(made / "north", place)
+    shutil.copy(made / "people.csv", tmp_path)
+    file, policy = place / "party.toml", place / "policy.toml"
+    policy.write_text(policy.read_text().replace('"people"', '"patients"'))
+    file.write_text(f'ledger = "{book}"\n{file.read_text()}')
+    run_in(place, "population", "declare", "patients", "--total-epsilon", "1", "--ledger", str(book))
+    shutil.copy(book, copy)
+    (place / "state").mkdir(exist_ok=True)
+    journal, ledger = open_books(load_config(file), "patients")
+    with closing(journal), closing(ledger):
+        ledger.charge(Charge("autumn", "a", PureDP(Fraction(1, 4), RELATION)), Allowance(), "north")
+        journal.record_together(KnownLedger(journal, ledger).renewal()[0])
+    assert verdicts(file)[1]["ledger"][0] == "ok"
+    shutil.copy(copy, book)
+    verdict, found, remedy = verdicts(file)[1]["ledger"]
+    served = privity("party", "serve", "--config", file)
+    assert (verdict, served.returncode) == ("amiss", Exit.BUDGET), served.stderr
+    assert "it was set back" in found
+    assert "it was set back" in served.stderr
+    assert "privity party restored --config" in remedy
+    assert "Spent so far: epsilon 0." in run_in(place, "party", "restored", "--config", "party.toml")
+    verdict, found, remedy = verdicts(file)[1]["ledger"]
+    assert (verdict, "was set back" in found) == ("amiss", True), found
+    assert "privity population adjust" in remedy
+    said = run_in(place, "population", "adjust", "patients", "--spent-epsilon", "0.25", "--ledger", str(book))
+    assert said == "Spent: epsilon 0.25. Left: 0.75 of 1.\n"
+    assert verdicts(file)[1]["ledger"][0] == "ok"
 
 
 @pytest.fixture
