@@ -247,7 +247,8 @@ def leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
     order: list[tuple[str, str]] = []
     for rows, settings in product(LIKELY_ROWS, ALGORITHMS[spec.algorithm].possible(spec.settings)):
         parties = dict.fromkeys(spec.members, rows)
-        session = planned_session(schema.over(spec.attributes), parties, spec.tolerate, budget_of(spec))
+        over, budget = schema.over(spec.attributes), budget_of(spec)
+        session = planned_session(over, parties, spec.tolerate, budget, only_tells=True)
         rehearse(session, spec.algorithm, settings, spec.evaluation)
         place = 0
         costs = [cost for cost in session.record.costs if spec.members[0] in cost.payers]

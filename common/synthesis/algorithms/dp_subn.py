@@ -251,6 +251,7 @@ async def _quantify_correlations(
     session: Session, share: Share, nodes: Sequence[int], views: str
 ) -> tuple[Sequence[NoisyTable], dict[tuple[int, int], float]]:
     """Phase 1: the views of a covering design or all pair tables, and from them the association of every pair."""
+    nodes = sorted(nodes)  # bits do not come in the order of their indices, by which pairs are known
     pairs = list(combinations(nodes, 2))
     if views == "pairs":
         revealed = await session.measure(CORRELATIONS, pairs, share)
