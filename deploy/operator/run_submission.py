@@ -9,7 +9,9 @@ from typing import Any
 from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.protocol.evaluation_scores import evaluation_of
 from privity.common.release.synthetic_rows import check_release_size
+from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
 from privity.deploy.operator.foreseen_refusals import Forecast, forecast_of
 from privity.deploy.operator.operator_folder import client_of, newest_manifest
@@ -24,7 +26,7 @@ def with_concrete_algorithm(config: Path, request: dict[str, Any]) -> dict[str, 
     """The request with an algorithm for the consortium's table in the place of ``auto``, and why.
 
     Raises:
-        PrivityError: bad-option: settings of no algorithm, no schema to choose by, or a release that is too large; no
+        PrivityError: bad-option: settings of no algorithm, no schema to choose by, or a release that is too large; run-too-large; no
             connection.
     """
     schema = config.parent / SCHEMA
@@ -32,6 +34,12 @@ def with_concrete_algorithm(config: Path, request: dict[str, Any]) -> dict[str, 
     if request.get("rows") and over is not None:
         check_release_size(request["rows"], over)
     if request["algorithm"] != AUTO:
+        algorithm = ALGORITHMS.get(request["algorithm"])
+        if over is not None and algorithm is not None:
+            # All parties are counted at the curator, by its manifest.
+            parties = len(request.get("parties") or ()) or 1
+            evaluated = evaluation_of(request) is not None
+            algorithm.check_size(request.get("settings", {}), over, parties, evaluated=evaluated)
         return request
     if over is None:
         raise PrivityError(

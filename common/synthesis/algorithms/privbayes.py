@@ -105,6 +105,10 @@ class PrivBayes(Algorithm[Settings]):
     def check_domain(self, schema: Schema, chosen: Settings) -> None:
         check_tree(schema, nodes_of(schema, chosen.encoding))
 
+    def pairs(self, schema: Schema, chosen: Settings, parties: int) -> int:
+        """Those of its nodes, which may be bits."""
+        return math.comb(len(nodes_of(schema, chosen.encoding)), 2)
+
     async def run(self, session: Session, share: Share, chosen: Settings) -> Model:
         """Learn a Bayesian network of the rows."""
         schema = session.schema
