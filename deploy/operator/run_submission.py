@@ -26,8 +26,9 @@ def with_concrete_algorithm(config: Path, request: dict[str, Any]) -> dict[str, 
     """The request with an algorithm for the consortium's table in the place of ``auto``, and why.
 
     Raises:
-        PrivityError: bad-option: settings of no algorithm, no schema to choose by, or a release that is too large; run-too-large; no
-            connection.
+        PrivityError: bad-option: settings of no algorithm, no schema to choose by, or a release that is too large; no
+            connection; run-too-large.
+        ProblemsFound: bad settings.
     """
     schema = config.parent / SCHEMA
     over = about(load_schema(schema), request.get("attributes")) if schema.exists() else None

@@ -34,7 +34,7 @@ def consortium() -> TestConsortium:
 def test_a_run_of_a_hand_made_operator_is_refused_by_the_curator(consortium: TestConsortium) -> None:
     for asked in (TOO_LARGE, {"algorithm": "dp-subn", "settings": {}}, {"algorithm": "aim", "settings": {"rounds": 1}}):
         document = json.loads(request(secure_sum="masks", key_bits=None)) | asked
-        with pytest.raises(PrivityError, match=r"looks at [0-9]{6,} pairs, more than 524288") as refused:
+        with pytest.raises(PrivityError, match=r"looks at [0-9]{6,} pairs of attributes, more than 524288") as refused:
             parse_request(json.dumps(document).encode()).check(consortium.manifest, consortium.schema)
         assert refused.value.code == "run-too-large"
         assert "Ask for fewer attributes" in refused.value.remedy

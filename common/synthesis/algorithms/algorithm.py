@@ -193,10 +193,8 @@ class Algorithm(ABC, Generic[S]):
         attributes = len(schema.attributes)
         pairs = self.pairs(schema, self.read(settings, schema), parties) + evaluated * math.comb(attributes, 2)
         if pairs > MOST_PAIRS:
-            raise PrivityError(
-                Catalogue.RUN_TOO_LARGE, algorithm=self.name, attributes=attributes, parties=parties, pairs=pairs,
-                limit=MOST_PAIRS,
-            )  # fmt: skip
+            asked = f"{self.name} over {attributes} attributes and {parties} parties"
+            raise PrivityError(Catalogue.RUN_TOO_LARGE, asked=asked, found=pairs, limit=MOST_PAIRS)
 
     def possible(self, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The settings with each that the numbers of rows may make of what they leave out."""
