@@ -215,7 +215,8 @@ class Catalogue(Enum):
     RUN_TOO_LARGE = ErrorKind(
         "run-too-large",
         "INVALID_ARGUMENT",
-        "{asked} looks at {found} pairs of attributes, more than {limit}: no owner could be told in time what it asks for",
+        "{asked} looks at {found} pairs of attributes, more than {limit}: no owner could be told in time what it asks"
+        " for",
         "Ask for fewer attributes, for attributes as they are instead of their bits, or for the schedule final.",
     )
     NOT_TOLD_IN_TIME = ErrorKind(

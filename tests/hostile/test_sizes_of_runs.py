@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from privity.common.protocol.steps import Enrol, Refusal
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.algorithms.algorithm import MOST_PAIRS, Algorithm
 from privity.curator.run_request import parse_request
+from privity.deploy.operator.run_submission import with_concrete_algorithm
 from privity.party.approvals import Approvals
 from privity.party.policy import Approval
 from tests.curator.test_run_driver import request
@@ -38,6 +40,14 @@ def test_a_run_of_a_hand_made_operator_is_refused_by_the_curator(consortium: Tes
             parse_request(json.dumps(document).encode()).check(consortium.manifest, consortium.schema)
         assert refused.value.code == "run-too-large"
         assert "Ask for fewer attributes" in refused.value.remedy
+
+
+def test_a_run_is_refused_on_its_operators_machine_before_it_is_sent(tmp_path: Path) -> None:
+    (tmp_path / "schema.json").write_text(json.dumps(make_schema(WIDE).table_schema()))
+    asked = {**TOO_LARGE, "epsilon": "1"}
+    with pytest.raises(PrivityError, match="mst over 1030 attributes"):
+        with_concrete_algorithm(tmp_path / "operator.toml", asked)
+    assert with_concrete_algorithm(tmp_path / "operator.toml", asked | {"attributes": ["A0", "A1"]})
 
 
 def test_a_run_of_a_hand_made_curator_is_refused_by_the_party_and_not_filed(
