@@ -213,6 +213,19 @@ class Catalogue(Enum):
         "Declare coarser bins or fewer categories, or leave attributes out. The algorithms mst and aim leave "
         "out pairs that are too large, and one-way counts no pairs.",
     )
+    RUN_TOO_LARGE = ErrorKind(
+        "run-too-large",
+        "INVALID_ARGUMENT",
+        "{asked} looks at {found} pairs of attributes, more than {limit}: no owner could be told in time what it asks"
+        " for",
+        "Ask for fewer attributes, for attributes as they are instead of their bits, or for the schedule final.",
+    )
+    NOT_TOLD_IN_TIME = ErrorKind(
+        "not-told-in-time",
+        "DEADLINE_EXCEEDED",
+        "what {run} asks for in detail could not be worked out within {seconds} s on this machine",
+        "Do not approve what you cannot read. Look again when the machine is less busy, or ask for a smaller run.",
+    )
     TOO_RARE = ErrorKind(
         "too-rare",
         "FAILED_PRECONDITION",

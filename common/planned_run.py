@@ -6,6 +6,7 @@ phases, costs and rounds as they are, tables as large as those of a structure dr
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +19,7 @@ from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.expected_tables import check_expected
 from privity.common.protocol.public_coin import public_coin
 from privity.common.protocol.round import Round, Scores
-from privity.common.protocol.session import Backend, Session, complete
+from privity.common.protocol.session import AllAsked, Backend, Session, complete
 from privity.common.protocol.step_limits import check_candidates
 from privity.common.protocol.steps import Learn, SelectionStep, SelectTable
 from privity.common.release.evaluation.scores_over_parties import PHASE, most_shares, scores_of
@@ -36,16 +37,18 @@ class PlannedBackend(Backend):
     Args:
         parties: row counts that the parties are taken to hold, by name.
         tolerate: t; 0 for one party alone.
+        only_tells: as of ``Backend``.
     """
 
     coin = population = PLANNED
 
-    def __init__(self, schema: Schema, parties: Mapping[str, int], tolerate: int) -> None:
+    def __init__(self, schema: Schema, parties: Mapping[str, int], tolerate: int, *, only_tells: bool = False) -> None:
         self.members = tuple(parties)
         self.party_rows = tuple(parties.values())
         self.quota = len(parties) - tolerate
         self.rows_per_person = (1,) * len(parties)
         self._schema = schema
+        self.only_tells = only_tells
 
     async def reveal(self, round_: Round) -> np.ndarray:
         sizes = round_.query.cells(self._schema.derived.domain)
@@ -62,6 +65,8 @@ class PlannedBackend(Backend):
         return public_coin(PLANNED, step.selection, step.choices)
 
     async def learn(self, step: Learn) -> list[Model]:
+        if self.only_tells:
+            raise AllAsked
         budget = PureBudget(step.loss.epsilon)
         alone = [planned_session(self._schema, {name: rows}, 0, budget) for name, rows in self._parties]
         return [await learn(session, step.algorithm, step.settings) for session in alone]
@@ -71,9 +76,11 @@ class PlannedBackend(Backend):
         return list(zip(self.members, self.party_rows, strict=True))
 
 
-def planned_session(schema: Schema, parties: Mapping[str, int], tolerate: int, budget: RunBudget) -> Session:
+def planned_session(
+    schema: Schema, parties: Mapping[str, int], tolerate: int, budget: RunBudget, *, only_tells: bool = False
+) -> Session:
     """A session over parties that do not exist; the arguments are those of ``PlannedBackend``."""
-    return Session(PlannedBackend(schema, parties, tolerate), schema, budget, PLANNED)
+    return Session(PlannedBackend(schema, parties, tolerate, only_tells=only_tells), schema, budget, PLANNED)
 
 
 def _flat(cells: int, rows: int) -> np.ndarray:
@@ -87,10 +94,12 @@ def rehearse(
     session: Session, algorithm: str, settings: Mapping[str, Any], evaluation: Evaluation | None = None
 ) -> Session:
     """Run the algorithm on a planned session, and the evaluation; the session has what was asked for then."""
-    model = complete(learn(session, algorithm, settings))
+    schema = session.schema
+    with contextlib.suppress(AllAsked):
+        schema = complete(learn(session, algorithm, settings)).schema
     if evaluation is not None:
-        codes = (np.arange(INVENTED_ROWS) % size for size in model.schema.domain)
-        invented = CodedTable(model.schema, tuple(column.astype(np.uint32) for column in codes))
+        codes = (np.arange(INVENTED_ROWS) % size for size in schema.domain)
+        invented = CodedTable(schema, tuple(column.astype(np.uint32) for column in codes))
         asked = scores_of(invented, evaluation.targets, most_shares(session, evaluation))
         share = PureBudget(evaluation.epsilon).whole
         complete(session.score(PHASE, asked, share))

@@ -92,6 +92,8 @@ class RunRequest:
         over = schema.over(self.attributes)
         check_release_size(self.rows or 0, over)
         ALGORITHMS[self.algorithm].check_request(self.settings, over, self.delta)
+        parties, evaluated = len(manifest.members_of_run(self.parties)), self.evaluation is not None
+        ALGORITHMS[self.algorithm].check_size(self.settings, over, parties, evaluated=evaluated)
         check_evaluation(self.evaluation, self.algorithm, self.epsilon, over)
 
 

@@ -115,6 +115,7 @@ class RunAdmission:
         refuse(self.party, reasons)
         schema, algorithm = self._seen(step, spec).schema, _algorithm(step, spec)
         algorithm.check_request(spec.settings, schema, spec.delta)
+        algorithm.check_size(spec.settings, schema, len(spec.members), evaluated=spec.evaluation is not None)
         if algorithm.discovers and undiscovered(schema) and not self._releases.recodes:
             raise step_refused(step.key, "the rows of this party are coded once and for all")
         check_evaluation(spec.evaluation, spec.algorithm, spec.epsilon, schema)

@@ -13,7 +13,7 @@ from itertools import product
 
 from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.data.schema import Schema, load_schema
-from privity.common.errors import PrivityError
+from privity.common.errors import Catalogue, PrivityError
 from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Ledger
@@ -82,15 +82,15 @@ def explained(
     filed: Filed,
     settings: PartyConfig,
     opened: Callable[[], tuple[Policy, Ledger]],
-    find: Callable[[RunSpec, Schema], list[Leaving]] | None = None,
+    find: Callable[[RunSpec, Schema], list[Leaving]],
 ) -> list[Section]:
     """What a run that was asked for would take from this party, and what it costs, by the files of its node.
 
     Args:
         opened: gives the policy of now, and the node's ledger.
-        find: finds what will leave; by default ``leaving``, which may take minutes.
+        find: finds what will leave: as ``leaving``, and never in a process for which a person waits.
     """
-    if filed.denied is not None and not filed.enrolled and not filed.closed:
+    if filed.denied is not None and not filed.enrolled:
         # What a run that is refused would take may be nothing that can be said: of no algorithm, of no attribute.
         return [Section("Why it was refused", [f"- {as_sentence(one)}" for one in filed.denied.reasons])]
     manifest = ManifestFile(settings.manifest, settings.organiser_key).current()
@@ -155,10 +155,16 @@ def sections(
 ) -> list[Section]:
     """What the run is, what will leave this party, what that costs, what is published, and what the policy says."""
     refused = policy.refusals(spec, party, here=policy.population.rows_per_person, elsewhere=parties_per_person - 1)
-    found_leaving = (find or leaving)(spec, schema)
+    try:
+        asked_for = (find or leaving)(spec, schema)
+        leaves = Section(LEAVES, list(_in_short(spec, asked_for)), list(_left(spec, asked_for)))
+    except PrivityError as error:
+        if error.kind is not Catalogue.NOT_TOLD_IN_TIME:
+            raise
+        leaves = Section(LEAVES, [as_sentence(error.message), error.remedy])
     found = [
         Section("What it is", list(_asked(spec, schema))),
-        Section(LEAVES, list(_in_short(spec, found_leaving)), list(_left(spec, found_leaving))),
+        leaves,
         Section("What it costs", list(_price(spec, policy, parties_per_person - 1))),
         Section("What is published", [PUBLISHED]),
     ]
@@ -242,12 +248,18 @@ def _left(spec: RunSpec, asked_for: list[Leaving]) -> Iterator[str]:
 
 
 def leaving(spec: RunSpec, schema: Schema) -> list[Leaving]:
-    """What the run's algorithm will ask for, by phase and mechanism, for whatever numbers of rows there are."""
+    """What the run's algorithm will ask for, by phase and mechanism, for whatever numbers of rows there are.
+
+    Raises:
+        PrivityError: run-too-large, and what the algorithm refuses.
+    """
+    over, budget, algorithm = schema.over(spec.attributes), budget_of(spec), ALGORITHMS[spec.algorithm]
+    algorithm.check_size(spec.settings, over, len(spec.members), evaluated=spec.evaluation is not None)
     found: dict[tuple[str, str], Leaving] = {}
     order: list[tuple[str, str]] = []
-    for rows, settings in product(LIKELY_ROWS, ALGORITHMS[spec.algorithm].possible(spec.settings)):
+    for rows, settings in product(LIKELY_ROWS, algorithm.possible(spec.settings)):
         parties = dict.fromkeys(spec.members, rows)
-        session = planned_session(schema.over(spec.attributes), parties, spec.tolerate, budget_of(spec))
+        session = planned_session(over, parties, spec.tolerate, budget, only_tells=True)
         rehearse(session, spec.algorithm, settings, spec.evaluation)
         place = 0
         costs = [cost for cost in session.record.costs if spec.members[0] in cost.payers]

@@ -106,6 +106,11 @@ class Share:
         """
         return self.budget.noise(self.epsilon, query, quota)
 
+    @property
+    def loss(self) -> PrivacyLoss:
+        """The most that noise for this share may cost."""
+        return self.budget.loss(self.epsilon)
+
     def selecting(self, selections: int) -> Selecting:
         """The mechanism of each of so many selections by one party, which cost it this share together."""
         return self.budget.selecting(self.epsilon, selections)
@@ -127,6 +132,10 @@ class RunBudget(ABC):
     def whole(self) -> Share:
         """All of it."""
         return Share(self, self.epsilon)
+
+    @abstractmethod
+    def loss(self, epsilon: Fraction) -> PrivacyLoss:
+        """As ``Share.loss``, for the share of this epsilon."""
 
     @abstractmethod
     def noise(self, epsilon: Fraction, query: Query, quota: int) -> Noise:
@@ -171,8 +180,11 @@ class PureBudget(RunBudget):
         if self.delta:
             raise ValueError("a pure budget has no delta")
 
+    def loss(self, epsilon: Fraction) -> PureDP:
+        return PureDP(epsilon, RELATION)
+
     def noise(self, epsilon: Fraction, query: Query, quota: int) -> LaplaceNoise:
-        return LaplaceNoise.calibrated(query, PureDP(epsilon, RELATION))
+        return LaplaceNoise.calibrated(query, self.loss(epsilon))
 
     def selecting(self, epsilon: Fraction, selections: int) -> NoisyMax:
         return NoisyMax(epsilon / selections)
@@ -181,6 +193,9 @@ class PureBudget(RunBudget):
 @dataclass(frozen=True)
 class AdvancedBudget(RunBudget):
     """(epsilon, delta) that one query spends at once, by advanced composition of its tables."""
+
+    def loss(self, epsilon: Fraction) -> ApproxDP:
+        return ApproxDP(epsilon, self.delta, RELATION)
 
     def noise(self, epsilon: Fraction, query: Query, quota: int) -> AdvancedLaplaceNoise:
         if epsilon != self.epsilon:
@@ -209,8 +224,11 @@ class RhoBudget(RunBudget):
         """The rho for which a share of epsilon stands, rounded down."""
         return short_below(self.rho * epsilon / self.epsilon, RHO_BITS)
 
+    def loss(self, epsilon: Fraction) -> ZCDP:
+        return ZCDP(self.rho_of_share(epsilon), RELATION)
+
     def noise(self, epsilon: Fraction, query: Query, quota: int) -> GaussianNoise:
-        return GaussianNoise.calibrated(query, ZCDP(self.rho_of_share(epsilon), RELATION), quota)
+        return GaussianNoise.calibrated(query, self.loss(epsilon), quota)
 
     def selecting(self, epsilon: Fraction, selections: int) -> ExponentialMechanism:
         return ExponentialMechanism(selection_range(self.rho_of_share(epsilon), selections))

@@ -64,7 +64,7 @@ class RunningSums:
     Args:
         name: prefix of the rounds' names, unique within the run.
         weights: one a party, exact, together 1.
-        reveal_round: reveals one round, and charges it.
+        reveal_round: reveals one round for its share, and charges it.
         quota: of how many shares a whole noise consists.
     """
 
@@ -76,12 +76,12 @@ class RunningSums:
         query: Tables,
         share: Share,
         weights: Sequence[Fraction],
-        reveal_round: Callable[[Round], Awaitable[NoisyTables]],
+        reveal_round: Callable[[Round, Share], Awaitable[NoisyTables]],
         quota: int = 1,
     ) -> None:
         after = [k for k, weight in enumerate(weights, start=1) if weight]
-        shares = share.split([weight for weight in weights if weight])
-        noises = [part.noise(query, quota) for part in shares]
+        self._shares = share.split([weight for weight in weights if weight])
+        noises = [part.noise(query, quota) for part in self._shares]
         widest = max(noise.scale for noise in noises)
         self.rounds: list[Round] = []
         for place, (coverage, noise) in enumerate(zip(after, noises, strict=True)):
@@ -106,5 +106,5 @@ class RunningSums:
         """The next revealed sum: noisy marginals of the rows of the first parties, as many as it covers."""
         if self._next >= len(self.rounds):
             raise RuntimeError(f"only {len(self.rounds)} sums were declared")
-        self._next += 1
-        return await self._reveal_round(self.rounds[self._next - 1])
+        place, self._next = self._next, self._next + 1
+        return await self._reveal_round(self.rounds[place], self._shares[place])

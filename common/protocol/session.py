@@ -12,7 +12,7 @@ nowhere (``privity.common.planned_run``).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -43,6 +43,10 @@ from privity.common.synthesis.models import Model
 Result = TypeVar("Result")
 
 
+class AllAsked(Exception):  # noqa: N818 - it is not an error
+    """An algorithm has asked for everything, and whoever runs it needs no model."""
+
+
 class Backend(ABC):
     """Where the rows of a run are: it answers the steps of a session.
 
@@ -57,6 +61,8 @@ class Backend(ABC):
         plausible: compares what is revealed with public numbers, where several parties send it.
         recode: what gives the same rows by another schema, for steps under names with a prefix of their own (it ends in
             a slash); None where rows are coded once and for all.
+        only_tells: whether nobody needs the answers, but only what is asked for at what price: of rounds that are alike
+            there is one then, and no model (``Session.alike``, ``Session.all_asked``).
     """
 
     members: tuple[str, ...]
@@ -68,6 +74,7 @@ class Backend(ABC):
     parties_per_person: int = 1
     plausible: PlausibleSums | None = None
     recode: Callable[[Schema, str], Backend] | None = None
+    only_tells: bool = False
 
     @abstractmethod
     async def reveal(self, round_: Round) -> np.ndarray:
@@ -162,6 +169,27 @@ class Session:
         """
         return await self.backend.compute(work)
 
+    def alike(self, rounds: int) -> Iterator[int]:
+        """The numbers of rounds, from 1, each of which asks for the same at the same price whatever was answered.
+
+        A session that only tells what is asked for goes through the first one, and notes its costs for all.
+        """
+        if not self.backend.only_tells:
+            yield from range(1, rounds + 1)
+            return
+        before = len(self.record.costs)
+        yield 1
+        self.record.costs += self.record.costs[before:] * (rounds - 1)
+
+    def all_asked(self) -> None:
+        """Say that nothing more will be asked for: what follows is made of what was revealed.
+
+        Raises:
+            AllAsked: this session only tells what is asked for.
+        """
+        if self.backend.only_tells:
+            raise AllAsked
+
     def public_coin(self, purpose: str, sides: int) -> int:
         """A public number from 0 to ``sides - 1`` that nobody chose and that is the same at every replay."""
         return public_coin(self.backend.coin, purpose, sides)
@@ -175,12 +203,13 @@ class Session:
             weights: one a table, or none for all alike: the noise of a table of weight w is 1/w times as wide.
         """
         noise = share.noise(Tables(tuple(tables), tuple(weights)), self.backend.quota)
-        return await self._tables(Round(self.run, phase, self._next_name(phase), noise))
+        return await self._tables(Round(self.run, phase, self._next_name(phase), noise), share)
 
     async def score(self, phase: str, scores: Sequence[Score], share: Share) -> NoisyScores:
         """Noisy sums over the parties of scores on their rows; they cost every party the share."""
-        round_ = Round(self.run, phase, self._next_name(phase), share.noise(Scores(tuple(scores)), self.backend.quota))
-        values, _ = await self._reveal(round_)
+        noise = share.noise(Scores(tuple(scores)), self.backend.quota)
+        round_ = Round(self.run, phase, self._next_name(phase), noise)
+        values, _ = await self._reveal(round_, share)
         found = NoisyScores(values, round_.noise.law(1))
         if (sums := self.backend.plausible) is not None:
             self._judge(phase, sums.fault_of_scores(values.tolist(), found.law, self.rows))
@@ -268,19 +297,24 @@ class Session:
         self.backend.recorded(phase, self.record, answers)
         return place
 
-    async def _reveal(self, round_: Round) -> tuple[np.ndarray, int]:
-        """What is revealed, and the place of its cost."""
+    async def _reveal(self, round_: Round, share: Share) -> tuple[np.ndarray, int]:
+        """What is revealed, and the place of its cost.
+
+        Where only that is told what is asked for, it is the most that the share allows: how many tables it is of may
+        follow from outcomes.
+        """
         round_.check(self.schema.derived, max(self.party_rows), self.backend.quota)
         members = self.backend.members
         payers = tuple(member for place, member in enumerate(members) if round_.covers(place))
+        loss = share.loss if self.backend.only_tells else round_.noise.loss(RELATION)
         words = round_.noise.in_words(shared=len(members) > 1)
-        cost = Cost(round_.phase, words, round_.noise.loss(RELATION), payers, noise_charge(round_.noise))
+        cost = Cost(round_.phase, words, loss, payers, noise_charge(round_.noise))
         place = self._record(round_.phase, cost)
         self.rounds.append(round_)
         return await self.backend.reveal(round_), place
 
-    async def _tables(self, round_: Round) -> NoisyTables:
-        vector, place = await self._reveal(round_)
+    async def _tables(self, round_: Round, share: Share) -> NoisyTables:
+        vector, place = await self._reveal(round_, share)
         covered = sum(rows for place, rows in enumerate(self.party_rows) if round_.covers(place))
         revealed = noisy_tables(vector, round_, self.schema, len(self.party_rows), self.backend.quota, covered)
         self.record.tables[place] = revealed

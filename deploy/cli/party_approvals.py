@@ -24,6 +24,7 @@ from privity.party.approvals import Approvals, Filed
 from privity.party.config import JOURNAL_FILE, PartyConfig, ledger_of, load_config, read_policy
 from privity.party.policy import Policy
 from privity.party.sources.pass_progress import pass_in_words
+from privity.party.told_in_time import leaving_in_time
 
 Config = Annotated[Path, typer.Option(help="party.toml")]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON document")]
@@ -78,7 +79,7 @@ def _notice(filed: Filed, settings: PartyConfig) -> list[run_notice.Section]:
             policy = read_policy(settings)
             return policy, stack.enter_context(contextlib.closing(ledger_of(settings, policy.population.name)))
 
-        return run_notice.explained(filed, settings, opened)
+        return run_notice.explained(filed, settings, opened, leaving_in_time)
 
 
 def approve(

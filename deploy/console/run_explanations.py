@@ -1,7 +1,7 @@
 """What will leave this party, worked out beside the pages: once for each digest, one after another.
 
-Working it out rehearses the run's algorithm, and how long that takes follows from what an operator asked for. So no
-page does it: a page shows what is there, and asks for the rest.
+Working it out rehearses the run's algorithm, in a process of its own that is ended when it takes too long. No page does
+it: a page shows what is there, and asks for the rest.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import OrderedDict
 
 from privity.common.data.schema import Schema
 from privity.common.protocol.run_spec import RunSpec
-from privity.party import run_notice
+from privity.party import told_in_time
 from privity.party.run_notice import Leaving
 
 MOST_KEPT = 200
@@ -35,7 +35,7 @@ class Explanations:
         threading.Thread(target=self._work, daemon=True).start()
 
     def leaving(self, spec: RunSpec, schema: Schema) -> list[Leaving]:
-        """The same as ``run_notice.leaving``, which it has called before.
+        """The same as ``told_in_time.leaving_in_time``, which it has called before.
 
         Raises:
             NotYet: this asks for it.
@@ -61,7 +61,7 @@ class Explanations:
                 key, (spec, schema) = next(reversed(self._awaited.items()))
             found: list[Leaving] | Exception
             try:
-                found = run_notice.leaving(spec, schema)
+                found = told_in_time.leaving_in_time(spec, schema)
             except Exception as error:  # a page that waits must not wait for ever
                 found = error
             with self._changed:

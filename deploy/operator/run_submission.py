@@ -10,8 +10,10 @@ from privity.common.consortium.manifest import Manifest
 from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.protocol.evaluation_scores import evaluation_of
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.signed_request import sign_request
+from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
 from privity.curator.submissions import check_word
 from privity.deploy.operator.foreseen_refusals import Forecast, forecast_of
@@ -29,13 +31,20 @@ def with_concrete_algorithm(config: Path, request: dict[str, Any]) -> dict[str, 
 
     Raises:
         PrivityError: bad-option: settings of no algorithm, no schema to choose by, or a release that is too large; no
-            connection.
+            connection; run-too-large.
+        ProblemsFound: bad settings.
     """
     schema = config.parent / SCHEMA
     over = about(load_schema(schema), request.get("attributes")) if schema.exists() else None
     if request.get("rows") and over is not None:
         check_release_size(request["rows"], over)
     if request["algorithm"] != AUTO:
+        algorithm = ALGORITHMS.get(request["algorithm"])
+        if over is not None and algorithm is not None:
+            # All parties are counted at the curator, by its manifest.
+            parties = len(request.get("parties") or ()) or 1
+            evaluated = evaluation_of(request) is not None
+            algorithm.check_size(request.get("settings", {}), over, parties, evaluated=evaluated)
         return request
     if over is None:
         raise PrivityError(

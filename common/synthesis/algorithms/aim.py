@@ -96,7 +96,7 @@ class Aim(Algorithm[Settings]):
         variance = session.noise_variance(1, for_table)
         pairs = list(together.pairs)
         fit: Fit | None = None
-        for round_ in range(1, rounds + 1):
+        for round_ in session.alike(rounds):
             # What was seen of a pair on the way to selecting it counts as soon as the pair is in the model.
             known = [*measured, *chooser.within(pairs)]
             fit = await session.compute(partial(fit_model, known, schema, rows, fit, STEPS_BETWEEN))
@@ -109,6 +109,7 @@ class Aim(Algorithm[Settings]):
 
 
 async def _generate(session: Session, tables: Sequence[NoisyTable], start: Fit | None) -> JunctionTreeModel:
+    session.all_asked()
     schema, rows = session.schema, session.rows
     fit = await session.compute(lambda: fit_model(tables, schema, rows, start))
     bases = [tuple(schema.derived.base[a] for a in table.attributes) for table in tables]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,10 @@ from privity.common.synthesis.models import Model
 S = TypeVar("S")
 SU_2016 = "Su, Tang, Cheng, Chen, Wu, Differentially Private Multi-Party High-Dimensional Data Publishing (ICDE 2016)"
 """Of three algorithms."""
+
+MOST_PAIRS = 1 << 19
+"""Pairs of attributes that a run may look at, so that what it asks for can be told in time: those of 1,024 attributes.
+How long it takes: docs/performance.md."""
 
 Fault = tuple[str, str, str, str]
 """Setting, rule, message and remedy."""
@@ -170,6 +175,26 @@ class Algorithm(ABC, Generic[S]):
             hint = 'Run another algorithm with this schema; or leave a domain open, with "domain": "discover".'
             raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
         self.check_delta(settings, delta)
+
+    def pairs(self, schema: Schema, chosen: S, parties: int) -> int:
+        """How many pairs the algorithm looks at where it only tells what it asks for; by public numbers."""
+        return math.comb(len(schema.attributes), 2) if self.joins else 0
+
+    def check_size(self, settings: Mapping[str, Any], schema: Schema, parties: int, *, evaluated: bool) -> None:
+        """Refuse a run that is too large for its owners to be told in time what it asks for.
+
+        Args:
+            settings: unread.
+            evaluated: whether the run has an evaluation, which is of all pairs.
+
+        Raises:
+            PrivityError, ProblemsFound: run-too-large; bad settings.
+        """
+        attributes = len(schema.attributes)
+        pairs = self.pairs(schema, self.read(settings, schema), parties) + evaluated * math.comb(attributes, 2)
+        if pairs > MOST_PAIRS:
+            asked = f"{self.name} over {attributes} attributes and {parties} parties"
+            raise PrivityError(Catalogue.RUN_TOO_LARGE, asked=asked, found=pairs, limit=MOST_PAIRS)
 
     def possible(self, settings: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         """The settings with each that the numbers of rows may make of what they leave out."""

@@ -144,6 +144,7 @@ class Copula(Algorithm[Settings]):
             single = []
         weights = _weights(len(single), len(pairs), chosen.one_way, pure=not share.budget.delta)
         revealed = await session.measure(TABLES, [*single, *pairs], share, weights)
+        session.all_asked()
         consistent = ConsistentPairs(revealed, schema.domain, session.rows)
         return fit(schema, consistent, session.rows, float(chosen.certainty))
 

@@ -38,6 +38,7 @@ class Discover(Algorithm[NoSettings]):
         schema = session.schema
         declared = [(a,) for a, attribute in enumerate(schema.attributes) if not attribute.discover]
         found = await discover(session, DOMAINS, share, declared)
+        session.all_asked()
         marginals = one_way_marginals(collect(found.tables), [a for (a,) in declared], session.rows)
         marginals |= found.marginals
         nodes = [Node(AttributeParentPair(a, ()), marginals[a]) for a in range(len(schema.attributes))]

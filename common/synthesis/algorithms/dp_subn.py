@@ -73,6 +73,9 @@ PARENTS = ("generalised", "native")
 LARGEST_DEGREE = 5
 SCHEDULE_FORMS = '"final", "uniform", "back-loaded" or "w1,...,wK": weights of the parties'
 
+PATHS, SUMS = 125, 10
+"""Nodes, and revealed sums, for which a pair of the frontier counts as one that is only looked at."""
+
 MORE_FOR_FEW_ROWS = 3
 """Most by which the share of a forest's selections grows with the parties for each selection."""
 
@@ -139,6 +142,12 @@ class DPSubn(Algorithm[Settings]):
         if chosen.frontier == "always" and chosen.encoding != "binary":
             check_all_pairs(schema)
         check_tree(schema, nodes_of(schema, chosen.encoding))
+
+    def pairs(self, schema: Schema, chosen: Settings, parties: int) -> int:
+        """Those of its nodes; the search of a frontier follows paths from each, and each revealed sum has its own."""
+        nodes = len(nodes_of(schema, chosen.encoding))
+        sums = 1 if chosen.schedule == Settings.schedule else parties
+        return math.comb(nodes, 2) * max(1, nodes // PATHS, sums // SUMS)
 
     def reveals_running_sums(self, settings: Mapping[str, Any]) -> bool:
         """By every schedule but ``final``."""
@@ -251,6 +260,7 @@ async def _quantify_correlations(
     session: Session, share: Share, nodes: Sequence[int], views: str
 ) -> tuple[Sequence[NoisyTable], dict[tuple[int, int], float]]:
     """Phase 1: the views of a covering design or all pair tables, and from them the association of every pair."""
+    nodes = sorted(nodes)  # bits do not come in the order of their indices, by which pairs are known
     pairs = list(combinations(nodes, 2))
     if views == "pairs":
         revealed = await session.measure(CORRELATIONS, pairs, share)

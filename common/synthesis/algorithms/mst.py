@@ -105,7 +105,7 @@ class Mst(Algorithm[Settings]):
         chooser = await Chooser.start(session, SELECTION, edges, for_selections, chosen.selection)
         variance = session.noise_variance(edges + len(tree), for_tables)
         joining = await session.compute(lambda: independent.tables_of(chooser.candidates))
-        for _ in range(edges):
+        for _ in session.alike(edges):
             joining = joining.only(part[joining.pairs[:, 0]] != part[joining.pairs[:, 1]])
             if not joining:
                 break

@@ -30,5 +30,6 @@ class OneWay(Algorithm[NoSettings]):
         """Measure every attribute's marginal."""
         attributes = range(len(session.schema.attributes))
         tables = await session.measure(MARGINALS, [(a,) for a in attributes], share)
+        session.all_asked()
         marginals = one_way_marginals(collect(tables), attributes, session.rows)
         return BayesianNetwork(session.schema, [Node(AttributeParentPair(a, ()), marginals[a]) for a in attributes])

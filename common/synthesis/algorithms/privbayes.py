@@ -105,13 +105,19 @@ class PrivBayes(Algorithm[Settings]):
     def check_domain(self, schema: Schema, chosen: Settings) -> None:
         check_tree(schema, nodes_of(schema, chosen.encoding))
 
+    def pairs(self, schema: Schema, chosen: Settings, parties: int) -> int:
+        """Those of its nodes, which may be bits."""
+        return math.comb(len(nodes_of(schema, chosen.encoding)), 2)
+
     async def run(self, session: Session, share: Share, chosen: Settings) -> Model:
         """Learn a Bayesian network of the rows."""
         schema = session.schema
         nodes, levels = nodes_of(schema, chosen.encoding), levels_of(schema, chosen.encoding)
+        if len(nodes) == 1:
+            return await learn_parameters(session, {nodes[0]: ()}, [], share, PAIR_SHARE, chosen.inference)
         phases = divide(chosen, share, noise_of(session), schema)
         coarsest = sorted(min(schema.derived.domain[level] for level in levels[node]) for node in nodes)[:2]
-        if len(nodes) == 1 or math.prod(coarsest) > phases.cells:
+        if math.prod(coarsest) > phases.cells:
             return await learn_parameters(session, dict.fromkeys(nodes, ()), [], share, PAIR_SHARE, chosen.inference)
         if chosen.first_attribute is None:
             first = nodes[session.public_coin("first attribute", len(nodes))]

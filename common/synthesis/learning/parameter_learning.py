@@ -74,6 +74,7 @@ async def learn_parameters(
     """
     marginals = _uncontained([(x, *parents) for x, parents in sorted(network.items()) if parents])
     tables = [*await _measure(session, marginals, network, share, part), *revealed]
+    session.all_asked()
     graphical = await fit_graphical(session, tables, inference)
     if graphical is not None:
         return graphical
@@ -104,6 +105,7 @@ async def fit_cliques(
     session: Session, tree: JunctionTree, tables: Sequence[NoisyTable], inference: str
 ) -> JunctionTreeModel:
     """A junction tree with all that was measured: this one, or that of a graphical model of all the tables."""
+    session.all_asked()
     graphical = await fit_graphical(session, tables, inference)
     if graphical is not None:
         return graphical

@@ -179,7 +179,7 @@ def series_of(plan, weights, name: str = "s") -> list[Round]:
     """The rounds of a series, as the session makes them."""
     from privity.common.protocol.running_sums import RunningSums
 
-    async def unused(_round):
+    async def unused(_round, _share):
         raise AssertionError
 
     return RunningSums(plan.spec.run, "update", name, Tables(TABLES), pure(1), weights, unused).rounds

@@ -10,12 +10,16 @@ from pathlib import Path
 
 import pytest
 
+from privity.common import planned_run
+from privity.common.data import contingency_tables
 from privity.common.errors import PrivityError
 from privity.common.protocol.run_spec import RunSpec
+from privity.common.protocol.session import Session
 from privity.common.storage.journal import Journal
+from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.console.party_console import party_site
 from privity.deploy.console.run_list import A_PAGE
-from privity.party import run_notice
+from privity.party import answers_from_rows, run_notice, told_in_time
 from privity.party.approvals import Approvals
 from privity.party.config import JOURNAL_FILE
 from privity.party.sources import pass_progress
@@ -56,7 +60,7 @@ def test_no_page_rehearses_and_price_and_buttons_are_there_at_once(
         assert go_on.wait(60)
         return []
 
-    monkeypatch.setattr(run_notice, "leaving", slow)
+    monkeypatch.setattr(told_in_time, "leaving_in_time", slow)
     asked("spring")
     for _ in range(6):
         page = owner.get("/runs/spring").text
@@ -69,6 +73,50 @@ def test_no_page_rehearses_and_price_and_buttons_are_there_at_once(
     assert "It is about 5 attributes" in explained(owner, "spring")
     assert owner.get("/runs/spring").status == 200
     assert len(threads) == 1, "once for each digest"
+
+
+def test_no_page_calls_what_rehearses_or_counts(
+    owner: Visitor, asked: Callable[..., RunSpec], approvals: Approvals, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    called = list[str]()
+
+    def refuse(name: str) -> Callable[..., None]:
+        def called_here(*_args: object, **_more: object) -> None:
+            called.append(name)
+            raise AssertionError(name)
+
+        return called_here
+
+    # Where the name is kept, and where it is called from; another process has its own.
+    for place, name in (
+        (run_notice, "leaving"), (run_notice, "rehearse"), (planned_run, "rehearse"), (planned_run, "learn"),
+        (Session, "measure"), (Session, "selection"), (Session, "learn_apart"), (Session, "score"),
+        (Session, "compute"),
+        (contingency_tables, "contingency_tables"), (answers_from_rows, "noisy_counts"),
+        *((type(one), "run") for one in ALGORITHMS.values()),
+    ):  # fmt: skip
+        monkeypatch.setattr(place, name, refuse(name))
+    asked("spring")
+    asked("autumn", algorithm="aim")
+    for number in range(2):
+        approvals.note_closed("autumn", "FAILED", "2026-01-02T03:04:05+00:00", f"why {number}")
+    for path in ("/", "/runs", "/runs/spring", "/runs/autumn", "/budget", "/ledger", "/policy", "/releases", "/log"):
+        assert owner.get(path).status == 200
+    assert "It is about 5 attributes" in explained(owner, "spring")
+    assert owner.post("/runs/spring/approve", {"spec": approvals.of("spring").spec.digest}).status == 200
+    assert called == []
+
+
+def test_what_cannot_be_told_in_time_is_said_to_be_and_the_buttons_stay(
+    owner: Visitor, asked: Callable[..., RunSpec], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(told_in_time, "MOST_SECONDS", 0.0)
+    asked("spring")
+    page = explained(owner, "spring")
+    assert "What spring asks for in detail could not be worked out within 0 s on this machine." in page
+    assert "Do not approve what you cannot read." in page
+    assert "No outcome becomes more than 1.23 times as likely" in page
+    assert "Approve spring" in page
 
 
 def test_a_console_of_a_node_that_was_never_started_says_what_comes_first(founded: Path) -> None:
