@@ -243,6 +243,10 @@ class Approvals:
         """Whether it was asked for."""
         return self._is_marked("asked", run)
 
+    def approved(self, spec: RunSpec) -> bool:
+        """Whether the owner approved this very spec."""
+        return self._journal.recall(f"#approved/{spec.run}", spec.digest) is not None
+
     def demand_approval(self, spec: RunSpec, under: bytes) -> None:
         """Go on only if the owner approved this very spec.
 
@@ -252,7 +256,7 @@ class Approvals:
         Raises:
             AwaitingApproval: it is pending.
         """
-        if self._journal.recall(f"#approved/{spec.run}", spec.digest) is None:
+        if not self.approved(spec):
             self._journal.record(under_key(spec.run), spec.digest, under)
             raise AwaitingApproval
 

@@ -30,6 +30,7 @@ from privity.common.text.visible import cut
 from privity.party.approvals import attested_key, unattested_key
 from privity.party.begun_run import step_refused
 from privity.party.keys import Keys
+from privity.party.kept_requests import rows_asked
 
 MOST_REASONS, LONGEST_REASON = 5, 300
 """Of a refusal: more than the owner needs to read."""
@@ -72,7 +73,7 @@ class Attestations:
         stored, under = (self._journal.content(f"{run}/{word}") for word in ("plan", "manifest"))
         if stored is None or under is None:
             raise step_refused(step.key, "the run has not begun")
-        kept = parse(stored)
+        kept, asked = parse(stored), self._journal.content(f"#asked/{run}")
         plan, manifest = RunPlan.from_dict(kept["plan"]), manifest_of_run(under)
         try:
             documents = {name: _read(data, name) for name, data in ((RUN, step.run_document), (PRIVACY, step.privacy))}
@@ -80,6 +81,8 @@ class Attestations:
             faults = [f"{RUN} or {PRIVACY} does not fit its format"]
         else:
             faults = [*self._faults(plan, manifest, kept["schema"], documents[RUN], documents[PRIVACY], step)]
+            if asked is not None and documents[RUN]["rows"] != rows_asked(asked, plan.rows):
+                faults.append(f"{RUN} states another number of rows than the operator asked for")
             if not faults and documents[PRIVACY]["in_words"] != in_words(documents[PRIVACY], protected=True):
                 faults = [f"the sentences in {PRIVACY} are not those that its figures give"]
         if faults:

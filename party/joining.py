@@ -66,6 +66,10 @@ epsilon_per_run = "1"
 # A run that this policy allows: "manual" waits for `privity party approve RUN`, "by-policy" goes on by itself.
 approval = {approval}
 
+# How many runs a day, and at what cost of one of them in all, may go on by themselves; one more waits to be approved.
+# runs_per_day = 3
+# epsilon_per_day = "1"
+
 # At how many parties of the consortium one person has rows at most. What a run costs a person is counted with it.
 parties_per_person = {parties_per_person}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from privity.common.protocol.run_spec import RunSpec
-from privity.common.signed_request import SignedRequest
+from privity.common.signed_request import SignedRequest, open_request
 from privity.common.storage.canonical_json import canonical_bytes, parse
 
 
@@ -24,3 +24,10 @@ def read_kept_request(stored: bytes) -> tuple[RunSpec, str, dict[str, str] | Non
     document = parse(stored)
     spec = RunSpec.from_dict(document["spec"])
     return spec, document["at"], document.get("end"), document["by"], document["request"]
+
+
+def rows_asked(stored: bytes, joint: int) -> int:
+    """Rows of the synthetic table that the operator signed for: those of all parties, ``joint``, if it named none."""
+    *_, signed = read_kept_request(stored)
+    rows = open_request(signed.encode()).request().rows
+    return joint if rows is None else rows

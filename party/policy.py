@@ -13,7 +13,7 @@ from privity.common.consortium.run_limits import RunLimits, cost_of_a_person
 from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError, Problem
 from privity.common.formats.toml_file import read_toml
-from privity.common.privacy.budget import budget_problems, parse_delta, parse_epsilon
+from privity.common.privacy.budget import budget_problems, parse_delta, parse_epsilon, readable
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.protocol.run_spec import RunSpec
@@ -40,6 +40,8 @@ class Policy(RunLimits):
         secure_sums: Paillier alone unless the file says so.
         exponents: short ones only if the file says so.
         approval: whether a person approves each run.
+        runs_per_day, epsilon_per_day: most runs, and most that they may cost one of these people, that are approved
+            within a day without asking anybody; None sets no limit.
         published: names of the limits that operators may know beforehand.
     """
 
@@ -53,6 +55,8 @@ class Policy(RunLimits):
     secure_sums: tuple[str, ...] = (Method.PAILLIER.value,)
     exponents: tuple[str, ...] = (Exponents.HALF.value, Exponents.FULL.value)
     approval: Approval = Approval.MANUAL
+    runs_per_day: int | None = None
+    epsilon_per_day: Fraction | None = None
     parties_per_person: int = 1
     evaluation: bool = False
     published: tuple[str, ...] = ()
@@ -62,6 +66,13 @@ class Policy(RunLimits):
         limits = RunLimits.of_limits({name: value for name, value in self.limits().items() if name in self.published})
         priced = limits.epsilon_per_run is not None or limits.delta_per_run is not None
         return limits, self.population.rows_per_person if priced else 1
+
+    @property
+    def a_day_in_words(self) -> str:
+        """What is approved within a day without asking; empty if that has no limit."""
+        limits = [] if self.runs_per_day is None else [f"{self.runs_per_day} runs"]
+        limits += [] if self.epsilon_per_day is None else [f"epsilon {readable(self.epsilon_per_day)}"]
+        return " and ".join(limits)
 
     def check_manifest(self, parties_per_person: int, party: str) -> None:
         """Refuse a manifest under which a person is at fewer parties than these people are."""
@@ -91,7 +102,7 @@ def load_policy(path: Path, declared: Callable[[str], Population], known: Sequen
     """
     document = read_toml(path, "policy", lambda found: _problems(found, str(path), known))
     population = declared(document["population"])
-    delta = document.get("delta_per_run")
+    delta, daily = document.get("delta_per_run"), document.get("epsilon_per_day")
     return Policy(
         population=population,
         epsilon_per_run=parse_epsilon(document["epsilon_per_run"]),
@@ -101,6 +112,8 @@ def load_policy(path: Path, declared: Callable[[str], Population], known: Sequen
         minimum_tolerate=document["minimum_tolerate"],
         minimum_key_bits=document["minimum_key_bits"],
         approval=Approval(document.get("approval", Approval.MANUAL.value)),
+        runs_per_day=document.get("runs_per_day"),
+        epsilon_per_day=None if daily is None else parse_epsilon(daily, "epsilon_per_day"),
         parties_per_person=document.get("parties_per_person", 1),
         attributes=tuple(document["attributes"]) if "attributes" in document else None,
         evaluation=document.get("evaluation", False),
@@ -110,11 +123,21 @@ def load_policy(path: Path, declared: Callable[[str], Population], known: Sequen
 
 def _problems(document: dict[str, Any], file: str, known: Sequence[str] | None) -> list[Problem]:
     """Faults that the format does not know of: epsilons and deltas, and names of things that do not exist."""
-    problems = budget_problems(document, file, ["epsilon_per_run"], ["delta_per_run"])
+    problems = budget_problems(document, file, ["epsilon_per_run", "epsilon_per_day"], ["delta_per_run"])
+    problems += _idle(document, file)
     problems += _unknown(document, file, "algorithms", ALGORITHMS)
     if known is not None:
         problems += _unknown(document, file, "attributes", known)
     return problems
+
+
+def _idle(document: dict[str, Any], file: str) -> Iterator[Problem]:
+    """Limits that would bound nothing."""
+    for key in ("runs_per_day", "epsilon_per_day"):
+        if key in document and document.get("approval", Approval.MANUAL.value) == Approval.MANUAL.value:
+            message = "It bounds what is approved without asking, and a person approves each run."
+            remedy = f'Write approval = "{Approval.BY_POLICY.value}", or leave it out.'
+            yield Problem(file, key, "approval", message, remedy)
 
 
 def _unknown(document: dict[str, Any], file: str, key: str, known: Iterable[str]) -> Iterator[Problem]:

@@ -38,8 +38,9 @@ from privity.common.wire.codec import decode_reply, decode_step
 from privity.party.approvals import Approvals, closed_key, under_key
 from privity.party.begun_run import BegunRun, step_refused
 from privity.party.charged_releases import ChargedReleases
+from privity.party.daily_limits import ApprovedByPolicy
 from privity.party.keys import Keys
-from privity.party.policy import Approval, Policy, refuse
+from privity.party.policy import Policy, refuse
 from privity.party.run_expiry import MOST_RUNS, LastHeard
 from privity.party.signed_requests import signed_request_of
 
@@ -71,6 +72,7 @@ class RunAdmission:
         self._policy = policy
         self._keys = keys
         self._approvals = approvals
+        self._by_policy = ApprovedByPolicy(releases.journal)
         self._heard = heard
         self._begun: dict[str, BegunRun] = {}
         self._bound: dict[str, tuple[Policy, BegunRun]] = {}
@@ -123,10 +125,13 @@ class RunAdmission:
             raise step_refused(step.key, f"{MOST_RUNS} runs are open here already")
         self._approvals.file(spec, signed)
         under = canonical_bytes(manifest.to_dict())
-        if policy.approval is Approval.MANUAL:
+        entries, most = [(f"{step.run}/manifest", "manifest", under)], cost_of_a_person(spec, here + elsewhere)
+        if not self._approvals.approved(spec) and self._by_policy.admits(policy, step.run, most.epsilon):
+            self._by_policy.forget_old()
+            entries.append(self._by_policy.entry(step.run, spec.digest, most.epsilon))
+        else:
             self._approvals.demand_approval(spec, under)
-        entry = (f"{step.run}/manifest", "manifest", under)
-        self._journal.record_together([entry], instead_of=[under_key(step.run)])
+        self._journal.record_together(entries, instead_of=[under_key(step.run)])
         keys, rows, whose = self._keys.of(manifest), self._releases.rows, policy.population.name
         enrolment = Enrolment.signed(self.party, spec, rows, keys, here, process=self._process, population=whose)
         return Enrolled(enrolment.to_dict())

@@ -28,7 +28,7 @@ from privity.common.text.first_few import first_few
 from privity.common.text.visible import cut
 from privity.party.approvals import Filed
 from privity.party.config import PartyConfig
-from privity.party.policy import Policy
+from privity.party.policy import Approval, Policy
 
 LIKELY_ROWS = (1_000, 10_000, 100_000, 1_000_000)
 """Rows that each party may hold: how many they do shows only when all have enrolled, and phases may depend on it."""
@@ -110,6 +110,10 @@ def explained(
         found.insert(0, Section("Why it was refused", [f"- {as_sentence(one)}" for one in filed.denied.reasons]))
     if attested := list(_attested(filed, settings.name)):
         found.append(Section("What this party attests", attested))
+    if filed.waits and policy.approval is Approval.BY_POLICY and policy.a_day_in_words:
+        beyond = f"It is beyond what the policy approves a day without asking: {policy.a_day_in_words}."
+        until = "It goes on once it is approved, or within that again."
+        found.insert(0, Section("Why it waits for you", [beyond, until]))
     if filed.pending:
         found.append(Section("What is left", [budget_in_words(filed.spec, policy, ledger, everywhere - 1)]))
     return found

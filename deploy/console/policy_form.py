@@ -64,6 +64,16 @@ FIELDS = (
         tuple(one.value for one in Approval),
     ),
     Field(
+        "runs_per_day",
+        "Most runs a day without asking",
+        "With by-policy: one more within 24 hours waits until a person approves it. Empty sets no limit.",
+    ),
+    Field(
+        "epsilon_per_day",
+        "Most these runs may cost a day (epsilon)",
+        "With by-policy: what the runs of 24 hours about which nobody was asked may cost one person. Empty: no limit.",
+    ),
+    Field(
         "epsilon_per_run",
         "Most one run may cost (epsilon)",
         "What one run may cost one person, such as 0.5 or 1/3. Less is more private, and makes a less accurate table.",
@@ -137,12 +147,13 @@ FIELDS = (
     ),
 )  # fmt: skip
 LABELS = {field.key: field.label for field in FIELDS}
-_NUMBERS = ("minimum_parties", "minimum_tolerate", "minimum_key_bits", "parties_per_person")
+_NUMBERS = ("minimum_parties", "minimum_tolerate", "minimum_key_bits", "parties_per_person", "runs_per_day")
+_MAY_BE_EMPTY = ("delta_per_run", "runs_per_day", "epsilon_per_day")
 _STRING_OR_COMMENT = re.compile(
     r'"""(?:\\.|[^\\])*?"""' r"|'''.*?'''" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'" r"|(#[^\r\n]*)", re.DOTALL
 )
 """In TOML a # within a string begins no comment."""
-_PRICES = ("epsilon_per_run", "delta_per_run")
+_PRICES = ("epsilon_per_run", "delta_per_run", "epsilon_per_day")
 
 
 def sha256(text: str) -> str:
@@ -194,7 +205,7 @@ def shown(policy: Policy, text: str) -> Typed:
         elif isinstance(value, bool):
             found[field.key] = YES if value else NO
         else:
-            found[field.key] = str(value.value if isinstance(value, Approval) else value)
+            found[field.key] = "" if value is None else str(value.value if isinstance(value, Approval) else value)
     return found
 
 
@@ -236,9 +247,11 @@ def _value(field: Field, given: str | list[str]) -> Any:
     text = given.strip()
     if field.key == "evaluation" and text in (YES, NO):
         return text == YES
+    if field.key in _MAY_BE_EMPTY and not text:
+        return None
     if field.key in _NUMBERS:
         return int(text) if text.isdecimal() and len(text) < 10 else text
-    return None if field.key == "delta_per_run" and not text else text
+    return text
 
 
 def _with_names(array: Array, names: list[str]) -> Array:
@@ -360,7 +373,9 @@ def is_same(policy: Policy, now: Mapping[str, str | list[str]]) -> bool:
     """Whether a policy is what was typed, so that no rewriting of the text can have meant something else."""
     for field in FIELDS:
         value, given = getattr(policy, field.key), _value(field, now[field.key])
-        if field.key in _PRICES:
+        if given is None and field.key == "epsilon_per_day":
+            same = value is None
+        elif field.key in _PRICES:
             same = value == (policy.population.total_delta if given is None else exact_number(given))
         elif field.several:
             same = set(value) == set(given)

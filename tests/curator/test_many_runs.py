@@ -99,9 +99,11 @@ def test_of_runs_that_have_ended_only_marks_are_there_and_nothing_is_open(tmp_pa
             of_curator, of_party = kept_for_ever()
             assert set(curator) <= of_curator
             for party in consortium.parties.values():
-                marks = dict.fromkeys(("#asked", "#attested", "#closed"), RUNS)
-                assert kinds(party.journal) == marks | {"#ledger": 1, "#policy": 1}
-                assert set(kinds(party.journal)) <= of_party
+                marks = dict.fromkeys(("#asked", "#attested", "#closed", "#nonce"), RUNS)
+                kept = kinds(party.journal)
+                assert kept.pop("#unasked") == RUNS, "for a day"
+                assert kept == marks | {"#ledger": 1, "#policy": 1}
+                assert set(kept) <= of_party
                 assert len(charged(party.ledger)) == RUNS, "each run was charged once"
 
     asyncio.run(scenario())

@@ -217,7 +217,7 @@ def test_a_curator_that_tells_parties_different_digests_is_shown_to_every_reader
     consortium = make_consortium(3, domain=(2, 3), rows=20, simulation=False)
     release = tmp_path / "release"
     consortium.drive(release, algorithm="one-way", close=False)
-    other = forged(release, of_run(rows=7))
+    other = forged(release, of_run(bytes=7))
     replies = [consortium.tell(f"party-{k}", other if k == 3 else attest(release)) for k in (1, 2, 3)]
     statements = [reply.attestation for reply in replies if isinstance(reply, Attested)]
     assert len(statements) == 3

@@ -331,3 +331,11 @@ def test_rows_a_person_are_published_only_with_a_price() -> None:
     for price in ("epsilon_per_run", "delta_per_run"):
         limits, of_a_person = replace(policy, published=(price,)).publication()
         assert (set(limits.limits()), of_a_person) == ({price}, 3)
+
+
+@pytest.mark.parametrize(("key", "value"), [("runs_per_day", "3"), ("epsilon_per_day", '"1"')])
+def test_a_limit_of_a_day_that_would_bound_nothing_is_refused(write, key, value):
+    with pytest.raises(ProblemsFound, match="a person approves each run"):
+        load_policy(write({**GOOD, key: value}))
+    policy = load_policy(write({**GOOD, "approval": '"by-policy"', key: value}))
+    assert getattr(policy, key) == (3 if key == "runs_per_day" else 1)

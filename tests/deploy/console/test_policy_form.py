@@ -32,6 +32,7 @@ LINES = {
     "published": "published = ['algorithms', 'exponents']\n",
     "attributes": 'attributes = ["sex"]\n',
 }
+A_DAY = {"runs_per_day": "3", "epsilon_per_day": "2.5"}
 NEEDED = ("epsilon_per_run", "algorithms", "minimum_parties", "minimum_tolerate", "minimum_key_bits")
 HEAD = '# Ours, since spring.\nformat_version = 1\npopulation = "people"  # all of them\n'
 
@@ -65,6 +66,7 @@ def values() -> st.SearchStrategy[forms.Typed]:
     texts["epsilon_per_run"] = st.sampled_from(("1", "0.5", "1/3", " 2 ", "1e-2"))
     texts["delta_per_run"] = st.sampled_from(("", "0", "1e-9", "0.000001"))
     texts["attributes"] = some(NAMES, 0).map("\n".join)
+    texts |= {key: st.just("") for key in A_DAY}  # manual approval takes none
     return st.fixed_dictionaries(texts)
 
 
@@ -151,7 +153,23 @@ def test_all_faults_are_told_at_once() -> None:
     with pytest.raises(PrivityError) as refused:
         forms.checked(forms.changed_text(file, was, was | wrong), read)
     assert set(forms.faults(refused.value)) == set(wrong)
-    assert len(ALGORITHMS) == len(forms.FIELDS[3].choices)
+    (algorithms,) = (field for field in forms.FIELDS if field.key == "algorithms")
+    assert len(ALGORITHMS) == len(algorithms.choices)
+
+
+def test_limits_of_a_day_come_with_approval_by_policy_and_go_when_they_are_emptied() -> None:
+    file = HEAD + "".join(LINES[key] for key in NEEDED)
+    was = forms.shown(forms.checked(file, read), file)
+    typed = was | A_DAY | {"approval": "by-policy"}
+    after = forms.changed_text(file, was, typed)
+    policy = forms.checked(after, read)
+    assert (policy.runs_per_day, policy.epsilon_per_day) == (3, Fraction(5, 2))
+    assert forms.is_same(policy, typed)
+    emptied = forms.changed_text(after, typed, typed | dict.fromkeys(A_DAY, ""))
+    assert (forms.checked(emptied, read).runs_per_day, forms.checked(emptied, read).epsilon_per_day) == (None, None)
+    with pytest.raises(PrivityError) as refused:
+        forms.checked(forms.changed_text(file, was, was | A_DAY), read)
+    assert set(forms.faults(refused.value)) == set(A_DAY)
 
 
 def test_every_key_of_the_format_has_a_field() -> None:
