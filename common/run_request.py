@@ -11,7 +11,7 @@ from privity.common.consortium.manifest import Manifest
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import parse_json, require
-from privity.common.privacy.budget import parse_delta, parse_epsilon
+from privity.common.privacy.budget import exact_number, parse_delta, parse_epsilon
 from privity.common.protocol.evaluation_scores import Evaluation, evaluation_of
 from privity.common.protocol.run_spec import LARGEST_SPEC, RunSpec
 from privity.common.protocol.secure_sum_method import PAILLIER, USUAL_KEY_BITS, Method, SumKind, sum_kind
@@ -105,8 +105,13 @@ def as_one_error(faults: Sequence[tuple[str, str, str]]) -> PrivityError:
     return ProblemsFound(Problem(REQUEST, option, "bad-option", f"{why}.", remedy) for option, why, remedy in faults)
 
 
-def parse_request(data: bytes) -> RunRequest:
-    """A run request from its JSON; every fault at once."""
+def parse_request(data: bytes, *, bounded: bool = True) -> RunRequest:
+    """A run request from its JSON; every fault at once.
+
+    Args:
+        bounded: whether its epsilon and delta must be such as an operator may ask for. A party goes by its policy.
+    """
+    epsilon, delta = (parse_epsilon, parse_delta) if bounded else (_exact, _exact)
     if len(data) > LARGEST_SPEC:
         reason = f"larger than {LARGEST_SPEC} bytes, as no run's description may be"
         raise PrivityError(Catalogue.FILE_UNREADABLE, file=REQUEST, reason=reason)
@@ -116,14 +121,22 @@ def parse_request(data: bytes) -> RunRequest:
     return RunRequest(
         algorithm=document["algorithm"],
         settings=document.get("settings", {}),
-        epsilon=parse_epsilon(document["epsilon"]),
+        epsilon=epsilon(document["epsilon"]),
         tolerate=document.get("tolerate", 1),
         key_bits=document.get("key_bits", USUAL_KEY_BITS if method is Method.PAILLIER else None),
         rows=document.get("rows"),
-        delta=parse_delta(document.get("delta", "0")),
+        delta=delta(document.get("delta", "0")),
         secure_sum=sum_kind(method.value, document.get("exponents")),
         attributes=None if document.get("attributes") is None else tuple(document["attributes"]),
         evaluation=evaluation_of(document),
         automatic=document.get("automatic"),
         parties=None if document.get("parties") is None else tuple(document["parties"]),
     )
+
+
+def _exact(text: str) -> Fraction:
+    try:
+        return exact_number(text)
+    except ValueError as error:
+        hint = "Give a decimal such as 1.0 or a fraction such as 1/3."
+        raise PrivityError(Catalogue.BAD_OPTION, option="epsilon or delta", reason=str(error), hint=hint) from None

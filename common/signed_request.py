@@ -68,7 +68,7 @@ class SignedRequest:
         Raises:
             PrivityError, ProblemsFound: it does not fit its format.
         """
-        return parse_request(self.asked).over(self.members)
+        return parse_request(self.asked, bounded=False).over(self.members)
 
     def bytes(self) -> bytes:
         return canonical_bytes(
@@ -131,7 +131,7 @@ def sign_request(
         "expires": (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds"),
     }
     try:
-        parse_request(canonical_bytes(request))
+        parse_request(canonical_bytes(request), bounded=False)
         return SignedRequest(content, sign_by_key(key, _SIGNED_AS, canonical_bytes(content)))
     except ValueError as error:
         reason = "a number that is no whole number below 2^53: write it as text, if it belongs here"

@@ -29,8 +29,8 @@ from privity.common.text.utc_times import utc_now
 from privity.common.text.visible import cut
 from privity.party.approvals import attested_key, unattested_key
 from privity.party.begun_run import step_refused
-from privity.party.keys import Keys
 from privity.party.kept_requests import rows_asked
+from privity.party.keys import Keys
 
 MOST_REASONS, LONGEST_REASON = 5, 300
 """Of a refusal: more than the owner needs to read."""

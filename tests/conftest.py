@@ -7,7 +7,6 @@ import re
 import sys
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
-from fractions import Fraction
 from multiprocessing.context import BaseContext
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from hypothesis import settings
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema, parse_schema
-from privity.common.privacy import budget
 from tests.harness.places import ROOT, SHARED_DATA
 
 # pytest keeps the repository's root off its path. There our packages would have a second name; these tests are of the
@@ -103,12 +101,6 @@ def _refuse_to_start(event: str, arguments: tuple[object, ...]) -> None:
 
 
 sys.addaudithook(_refuse_to_start)
-
-
-@pytest.fixture
-def any_epsilon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Operators may ask for so much that no noise is left."""
-    monkeypatch.setattr(budget, "LARGEST_EPSILON", Fraction(10_000))
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import numpy as np
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import NoisyTables
-from privity.common.privacy.run_budget import PureBudget
+from privity.common.privacy.run_budget import PureBudget, Share
 from privity.common.protocol.round import Round, Tables
 from privity.common.protocol.session import Session
 from privity.common.protocol.steps import SelectionStep, SelectTable
@@ -37,7 +37,7 @@ class _ExactTables(Session):
 
     table: CodedTable
 
-    async def _tables(self, round_: Round) -> NoisyTables:
+    async def _tables(self, round_: Round, _share: Share) -> NoisyTables:
         query = round_.query
         assert isinstance(query, Tables)
         vector = np.concatenate([counts.ravel() for counts in contingency_tables(self.table, list(query.marginals))])

@@ -6,6 +6,7 @@ For the audit and for tests only: one process holds all rows and all keys, and t
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -182,7 +183,11 @@ class Consortium:
         recode = partial(self._recode, name) if self._recode else None
         releases = RememberedReleases(name, InMemory(table), journal, ledger, entropy, recode)
         transcripts = self.folder / f"{name}-transcripts" if self.folder else None
-        engine = PartyEngine(releases, lambda: self.policies[name], Keys(name, identity), self.manifest, transcripts)
+        # One number for good, so that what is random is what the entropy gives.
+        process = hashlib.sha256(name.encode()).hexdigest()[:32]
+        engine = PartyEngine(
+            releases, lambda: self.policies[name], Keys(name, identity), self.manifest, transcripts, process
+        )
         self.parties[name] = Member(name, table, identity, ledger, journal, releases, engine)
         return self.parties[name]
 

@@ -92,9 +92,10 @@ def consortium_of(tables: Sequence[CodedTable], source: Source, batch: int) -> C
     )
 
 
-def begin(consortium: Consortium, setting: Setting) -> RunPlan:
+def begin(consortium: Consortium, setting: Setting, **changes: Any) -> RunPlan:
     """A plan that all parties have begun, with no limit on epsilon."""
-    return consortium.begin(consortium.spec(epsilon=PLENTY, tolerate=setting.tolerate, secure_sum=setting.secure_sum))
+    asked = {"epsilon": PLENTY, "tolerate": setting.tolerate, "secure_sum": setting.secure_sum, **changes}
+    return consortium.begin(consortium.spec(**asked))
 
 
 def own_vector(member: Member, round_: Round) -> np.ndarray:
@@ -232,7 +233,7 @@ def two_rounds(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Su
         charged = PLENTY
         for batch in _batches(count, ATTRIBUTES):
             consortium = consortium_of(tables, source, batch)
-            plan = begin(consortium, setting)
+            plan = begin(consortium, setting, settings={"schedule": "final"})
             session = consortium.session(plan)
             revealed, rounds, price = [], [], ATTRIBUTES * epsilon / 2
             for number, first in ((1, 0), (2, 1)):

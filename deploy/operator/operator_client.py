@@ -32,18 +32,23 @@ class OperatorClient(CuratorLink):
     def submit(self, request: SignedRequest, token: str, name: str = "") -> str:
         """Name of the run; the same token again names the same run.
 
-        A curator that cannot be reached, having just been started perhaps, is tried again for a while.
-
         Args:
             name: what the run has to be called; any if it is empty.
         """
         message = pb.SubmitRequest(token=token, request=request.bytes())
+
+        def submitted() -> str:
+            with self._channel() as channel:
+                return str(_cut(rpc.OperatorStub(channel).Submit(message, timeout=CALL_SECONDS)).run)
+
+        return self._checked(self.reached(submitted), name)
+
+    def reached(self, call: Callable[[], Answer]) -> Answer:
+        """What a call gives. A curator that is away, having just been started perhaps, is tried again for a while."""
         deadline = time.monotonic() + REACH_SECONDS
         while True:
             try:
-                with self._channel() as channel:
-                    found = str(_cut(rpc.OperatorStub(channel).Submit(message, timeout=CALL_SECONDS)).run)
-                    return self._checked(found, name)
+                return call()
             except grpc.RpcError as error:
                 if not self._is_away(error) or time.monotonic() > deadline:
                     raise self._failed(error) from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,8 @@ def submit_run(config: Path, request: dict[str, Any], name: str | None = None, t
     Raises:
         PrivityError: no connection, or what the curator refused.
     """
-    return submit_to(client_of(config), newest_manifest(config), request, token or name, name or "")
+    client = client_of(config)
+    return submit_to(client, client.reached(partial(newest_manifest, config)), request, token or name, name or "")
 
 
 def submit_to(

@@ -33,6 +33,7 @@ from privity.curator.pending_steps import Desk
 from privity.curator.run_driver import RunDriver
 from privity.curator.server import CuratorServer
 from privity.party.charged_releases import ChargedReleases
+from privity.party.config import Node
 from tests.crash.recording import Recorder
 from tests.crash.switch import Kill, Switch
 from tests.crash.variants import VARIANTS
@@ -89,6 +90,7 @@ def live(document: dict[str, Any]) -> None:
         if life.seed is not None:
             source = functools.partial(_seeded, life.seed, life.who)
             privity.party.config.ChargedReleases = functools.partial(ChargedReleases, entropy=source)
+            _fix_process(life)
     VARIANTS[life.variant](life.who, life.number)
     if life.who == CURATOR:
         privity.deploy.cli.curator.serve(folder / "curator.toml", None, logs.LogFormat.TEXT, False)
@@ -103,6 +105,17 @@ def _impatient(options: Any, *arguments: Any) -> list[tuple[str, Any]]:
 
 def _seeded(seed: int, who: str, label: str) -> SeededEntropy:
     return SeededEntropy(str(seed).encode(), f"{who}/{label}")
+
+
+def _fix_process(life: Life) -> None:
+    """The number of its process, which is signed with an enrolment and so is in the digest of the plan."""
+    made = Node.__init__
+
+    def fixed(self: Node, *arguments: Any) -> None:
+        made(self, *arguments)
+        self.process = _digest(life.who.encode())[:32]
+
+    Node.__init__ = fixed
 
 
 def _fix_curator(life: Life) -> None:

@@ -33,7 +33,7 @@ def test_a_curator_that_was_restarted_still_tells_a_party_that_it_was_set_back(t
         consortium = make_consortium(2, rows=20, folder=tmp_path)
         restore = backed_up(tmp_path)
         async with NetworkConsortium(tmp_path, consortium) as network:
-            network.server.runs.submit("token", request(), "autumn")
+            network.submit("token", request(), "autumn")
             assert await end_of(network.server.runs, "autumn") == (COMPLETED, "")
         restore(consortium)
         ledger = consortium.parties[NAME].ledger
@@ -51,12 +51,12 @@ def test_a_restored_party_gets_back_what_it_signed_of_a_release_and_of_a_run_tha
         restore = backed_up(tmp_path)
         async with NetworkConsortium(tmp_path, consortium) as network:
             runs, ledger = network.server.runs, consortium.parties[NAME].ledger
-            runs.submit("token-1", request(), "autumn")
+            network.submit("token-1", request(), "autumn")
             await until(lambda: runs.get("autumn").state == WAITING)
             approve(consortium, "autumn")
             assert await end_of(runs, "autumn") == (COMPLETED, "")
             spent = ledger.spent("autumn")
-            runs.submit("token-2", request(), "winter")
+            network.submit("token-2", request(), "winter")
             # The one is enrolled, and the other has yet to approve.
             await until(lambda: consortium.parties[NAME].journal.content("winter/reply/enrol"))
             await until(lambda: runs.get("winter").state == WAITING)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from privity.curator.run_request import parse_request
 
 from privity.common.errors import PrivityError
 from privity.common.protocol.steps import Enrol, Refusal
+from privity.common.run_request import parse_request
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.algorithms.algorithm import MOST_PAIRS, Algorithm
 from privity.deploy.operator.run_submission import with_concrete_algorithm

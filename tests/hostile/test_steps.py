@@ -146,7 +146,8 @@ def test_the_plan_of_a_run_does_not_change_half_way() -> None:
 )
 def test_a_number_of_colluding_parties_that_cannot_be(tolerate: int, code: str) -> None:
     consortium = make_consortium()
-    refused(consortium, "party-1", Enrol(consortium.spec(tolerate=tolerate)), code)
+    honest = consortium.signed(Enrol(consortium.spec()))
+    refused(consortium, "party-1", replace(honest, spec=consortium.spec(tolerate=tolerate)), code)
     consortium.begin()
 
 

@@ -31,8 +31,6 @@ OPEN = parse_schema(
 )
 PAY = 1
 POINT = 45_678
-pytestmark = pytest.mark.usefixtures("any_epsilon")
-
 ENOUGH = Fraction(1000)
 """An epsilon at which there is no noise."""
 

@@ -17,6 +17,7 @@ from privity.common.crypto.identity import Identity
 from privity.common.errors import PrivityError
 from privity.common.node.tls_check import Stage
 from privity.common.protocol.steps import Close
+from privity.common.signed_request import SignedRequest
 from privity.curator import server
 from privity.deploy.operator.curator_link import PartyClient
 from privity.deploy.operator.operator_client import OperatorClient
@@ -254,7 +255,7 @@ def test_a_first_manifest_is_waited_for_while_the_curator_starts(tmp_path: Path)
         with socket.create_server(("127.0.0.1", 0)) as free:
             network.port = free.getsockname()[1]
         network.server._config = replace(network.server._config, listen=f"127.0.0.1:{network.port}")
-        submitted = asyncio.create_task(asyncio.to_thread(operator(network).submit, {}, "token"))
+        submitted = asyncio.create_task(asyncio.to_thread(operator(network).submit, SignedRequest({}, b""), "token"))
         await asyncio.sleep(0.3)
         assert not submitted.done()
         async with network:

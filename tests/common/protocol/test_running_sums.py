@@ -24,8 +24,6 @@ from tests.harness.steps import laplace, laplace_round, pure, share_of
 
 TABLES = ((0, 1), (1, 2))
 DOMAIN = (3, 4, 2)
-pytestmark = pytest.mark.usefixtures("any_epsilon")
-
 # So large an epsilon that the noise is 0 but for a chance below 1e-20.
 NO_NOISE = Fraction(900)
 

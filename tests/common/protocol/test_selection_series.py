@@ -30,8 +30,6 @@ SCHEMA = make_schema((2, 3, 4))
 TABLES = ((0, 1), (0, 2), (1, 2), (0,), (1,), (2,))
 ROWS = {"party-1": 30, "party-2": 200, "party-3": 70}
 MODEL = 1 << 20
-pytestmark = pytest.mark.usefixtures("any_epsilon")
-
 PLENTY = Fraction(900)
 SEED = 11
 DELTA = Fraction(1, 2**30)

@@ -25,6 +25,7 @@ from privity.party.sources import pass_progress
 from privity.party.sources.pass_progress import a_pass, kept_in
 from tests.harness.command import privity, program
 from tests.harness.founding import found
+from tests.harness.signed_requests import signed_for
 from tests.harness.walkthrough import PARTIES, free_port
 
 pytestmark = pytest.mark.process
@@ -43,7 +44,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     settings.state.mkdir()
     journal = Journal(settings.state / JOURNAL_FILE)
     for run in ("autumn", "spring"):
-        Approvals(journal).file(replace(SPEC, run=run), f"registry\x1b[2J{'!' * 300}")
+        spec = replace(SPEC, run=run)
+        Approvals(journal).file(spec, signed_for(spec, "registry"))
     journal.record(closed_key("spring"), "closed", b"{}")
     ledger_of(settings, read_policy(settings).population.name).charge(
         Charge("spring", "a", PureDP(Fraction(1, 3), RELATION)), Allowance(), "north"
@@ -76,8 +78,8 @@ def test_an_owner_reads_and_then_approves_exactly_that(place: Path) -> None:
     shown = run(place, f"party show autumn {CONFIG}").stdout
     assert 'with the settings {"largest_degree": 2}' in shown
     assert "epsilon 0.333333" in shown
-    assert "by the operator registry\\u001b[2J!!!" in shown
-    assert "!..., as the curator says; the organiser's manifest lists no operator of this name" in shown
+    assert "by the operator registry, who signed the request for it;" in shown
+    assert "the organiser's manifest lists no operator of this name" in shown
     assert f"or: privity party reject autumn {CONFIG}" in shown
     (then,) = re.findall(rf"Then: privity (party approve autumn {CONFIG} --digest \w{{64}})\n", shown)
     assert "is not what you read any more" in run(place, then[:-1] + ("0" if then[-1] != "0" else "1")).stderr
@@ -89,7 +91,7 @@ def test_an_owner_reads_and_then_approves_exactly_that(place: Path) -> None:
 def test_an_owner_who_is_asked_says_yes_to_what_was_shown_just_now(place: Path) -> None:
     approvals = Approvals(Journal(load_config(place / "north" / "party.toml").state / JOURNAL_FILE))
     cheap, dear = (replace(SPEC, run="summer", epsilon=Fraction(1, n)) for n in (100, 2))
-    approvals.file(cheap)
+    approvals.file(cheap, signed_for(cheap))
     program_ = program(f"privity party approve summer {CONFIG}")
     with subprocess.Popen(program_, cwd=place, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as asking:
         assert asking.stdin is not None
@@ -97,7 +99,7 @@ def test_an_owner_who_is_asked_says_yes_to_what_was_shown_just_now(place: Path) 
         read = next(line for line in asking.stdout if "Epsilon" in line)
         assert "Epsilon 0.01, delta 0 for each row" in read
         approvals.forget("summer", "STOPPED", "")
-        approvals.file(dear)
+        approvals.file(dear, signed_for(dear))
         asking.stdin.write("y\n")
         asking.stdin.close()
         assert asking.wait(60) == Exit.INPUT

@@ -162,7 +162,7 @@ def test_how_a_run_ended_is_in_the_exit_code(tmp_path: Path) -> None:
             assert "privity run resume silent" in json.loads(said)["remedy"]
             for wrong, expected in (
                 (("why", "nobody"), Exit.REFUSED),
-                (("submit", *OPTIONS, "--name", "a/b"), Exit.REFUSED),
+                (("submit", *OPTIONS, "--name", "a/b"), Exit.INPUT),
                 (("submit", *OPTIONS, "--name", "silent", "--token", "other"), Exit.REFUSED),
                 (("submit", "--epsilon", "2", "--name", "silent"), Exit.REFUSED),
                 (("submit", "--epsilon", "0"), Exit.INPUT),

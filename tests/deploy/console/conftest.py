@@ -17,6 +17,7 @@ from privity.common.storage.journal import Journal
 from privity.party.approvals import Approvals
 from privity.party.config import JOURNAL_FILE, load_config
 from tests.harness.founding import found
+from tests.harness.signed_requests import signed_for
 
 NORTH = "north"
 
@@ -51,7 +52,7 @@ def asked(north: Path) -> Callable[..., RunSpec]:
 
     def ask(run: str, epsilon: str = "1/5", algorithm: str = "dp-subn", **more: object) -> RunSpec:
         spec = RunSpec(run, algorithm, {}, Fraction(epsilon), 1, tuple(manifest.members), manifest.digest, **more)
-        Approvals(Journal(config.state / JOURNAL_FILE)).file(spec)
+        Approvals(Journal(config.state / JOURNAL_FILE)).file(spec, signed_for(spec))
         return spec
 
     return ask
