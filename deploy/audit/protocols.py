@@ -233,7 +233,7 @@ def two_rounds(setting: Setting, epsilon: Fraction, runs: int, quick: int) -> Su
         charged = PLENTY
         for batch in _batches(count, ATTRIBUTES):
             consortium = consortium_of(tables, source, batch)
-            plan = begin(consortium, setting, settings={"schedule": "final"})
+            plan = begin(consortium, setting, algorithm="one-way")
             session = consortium.session(plan)
             revealed, rounds, price = [], [], ATTRIBUTES * epsilon / 2
             for number, first in ((1, 0), (2, 1)):

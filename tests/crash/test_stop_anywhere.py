@@ -24,18 +24,19 @@ async def once(folder: Path, stop_after: int | None) -> tuple[bytes, list, int]:
     consortium = consortium_for_runs(seed=7, folder=folder)
     async with NetworkConsortium(folder, consortium) as network:
         runs = network.server.runs
-        record, written = runs._journal.record, 0
+        store, written = runs._journal._store, 0
+        loop = asyncio.get_running_loop()
 
-        def counted(key: str, digest: str, payload: bytes) -> bytes:
+        def counted(key: str, digest: str, payload: bytes, at: float) -> bool:
             nonlocal written
-            stored = record(key, digest, payload)
+            is_new = store(key, digest, payload, at)
             if key.startswith("the-run/"):
                 written += 1
                 if written == stop_after:
-                    asyncio.get_running_loop().call_soon(runs.stop, "the-run")
-            return stored
+                    loop.call_soon(runs.stop, "the-run")
+            return is_new
 
-        runs._journal.record = counted
+        runs._journal._store = counted
         network.submit("token", request(**REQUEST), "the-run")
         state, _ = await end_of(runs, "the-run")
         if stop_after is not None and state != COMPLETED:

@@ -212,13 +212,13 @@ def test_the_journal_of_the_curator_holds_products_only(tmp_path) -> None:
     consortium = make_consortium(folder=tmp_path)
     plan = consortium.begin()
     kept: dict[str, bytes] = {}
-    record = consortium.journal.record
+    store = consortium.journal._store
 
-    def remembering(key: str, digest: str, payload: bytes) -> bytes:
+    def remembering(key: str, digest: str, payload: bytes, at: float) -> bool:
         kept[key] = payload
-        return record(key, digest, payload)
+        return store(key, digest, payload, at)
 
-    consortium.journal.record = remembering
+    consortium.journal._store = remembering
     asyncio.run(consortium.session(plan).measure("test", [(0, 1)], pure(Fraction(1))))
     (product,) = [payload for key, payload in kept.items() if key.startswith("run-1/sum/")]
     assert len(product) == consortium.public.ciphertext_bytes

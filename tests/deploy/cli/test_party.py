@@ -199,7 +199,7 @@ def test_a_run_that_the_node_refused_is_shown_with_all_reasons(place: Path) -> N
     asked = replace(SPEC, run="winter", algorithm="magic", epsilon=Fraction(9))
     approvals.deny("winter", "refused-by-policy", ("algorithm 'magic' is unknown", "epsilon 9 is above 1 a run"), asked)
     shown = run(place, f"party show winter {CONFIG}").stdout
-    assert re.match(r"winter, asked for (\S+) by an operator; [^:]+: refused by policy, since \1\.\n", shown)
+    assert re.match(r"winter, asked for (\S+) by the curator; [^:]+: refused by policy, since \1\.\n", shown)
     assert "- Algorithm 'magic' is unknown.\n- It asked for epsilon 9. You allow at most 1 a run.\n" in shown
     assert "privity party approve" not in shown
     (listed,) = [one for one in json.loads(run(place, f"party show --json {CONFIG}").stdout) if one["run"] == "winter"]
