@@ -87,7 +87,7 @@ class SignedRequest:
         try:
             verify_by_certificate(certificate.encode(), _SIGNED_AS, canonical_bytes(self.content), self.signature)
         except ValueError:
-            return f"the operator {self.operator} did not sign this request"
+            return f"the operator {self.operator} did not sign this request by the certificate that the manifest lists"
         if self.content["consortium"] != manifest.consortium:
             return "the operator signed it for another consortium"
         if self.content["schema_digest"] != manifest.schema_digest:
