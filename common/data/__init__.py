@@ -1,0 +1,9 @@
+"""Tables: the schema that declares them, the reading of texts into codes, and the counting of codes.
+
+A code depends on its own value and the schema alone, never on another row. Nothing here knows noise or a budget.
+
+Open ``schema.py`` for what an owner declares and ``attribute.py`` for one attribute of it, ``table_reading.py`` for
+how rows become codes, ``coded_table.py`` for what algorithms count, ``marginal_counter.py`` for how,
+``noisy_tables.py`` for what they get back, ``written_values.py`` for how codes become values again, and
+``schema_draft.py`` for drafts, which look at rows and are for their owner's screen.
+"""

@@ -1,1 +1,8 @@
-"""What a run publishes: synthetic rows, the model behind them, its noisy marginals, and what they cost whom."""
+"""What a run publishes: synthetic rows, the model behind them, its noisy marginals, and what they cost whom.
+
+All of it is post-processing of what was revealed and paid for. Nothing here reads a row of an owner.
+
+Open ``session_release.py`` for the one way from a session to a release, ``release_folder.py`` for its files,
+``agreement.py`` for the figures that must agree, ``release_verification.py`` for all that is checked of it,
+``signature_verification.py`` for who signed it, ``synthetic_rows.py`` for sampling, and ``report`` for its page.
+"""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import socket
 import subprocess
 import sys
@@ -15,6 +16,8 @@ from tests.harness.places import ROOT
 
 PACKAGES = ("common", "party", "curator", "deploy")
 LONGEST_FILE = 450
+SMALLEST_ROOM = 3
+"""Files up to which a room needs no words."""
 
 
 def sources() -> list[Path]:
@@ -74,6 +77,21 @@ def test_a_unit_test_that_starts_a_process_or_listens_fails() -> None:
 def test_files_stay_small() -> None:
     too_long = {p.name: n for p in sources() if (n := len(p.read_text().splitlines())) > LONGEST_FILE}
     assert not too_long
+
+
+def test_every_room_says_what_it_is_and_which_file_to_open_for_what() -> None:
+    rooms = {
+        init.parent: ast.get_docstring(ast.parse(init.read_text())) or ""
+        for init in sources()
+        if init.stem == "__init__"
+    }
+    large = {room: text for room, text in rooms.items() if len(list(room.glob("*.py"))) > SMALLEST_ROOM}
+    assert len(large) > 20
+    assert not {str(room): text for room, text in large.items() if not 5 <= len(text.splitlines()) <= 15}
+    for room, text in large.items():
+        named = re.findall(r"``([a-z0-9_*]+\.py)``", text)
+        assert named, room
+        assert not [name for name in named if not list(room.glob(name))], room
 
 
 def test_only_the_edges_know_grpc_and_generated_types() -> None:

@@ -2,6 +2,10 @@
 
 Everything is computed from what the release publishes, so nothing here is private; and without a clock or chance, so
 that the same release has the same report.
+
+Open ``report_page.py`` for the page as a whole, ``overview.py`` and ``plain_words.py`` for what it says first,
+``quality.py`` and ``warnings.py`` for how far to trust it, and ``distributions.py``, ``pair_strengths.py`` and
+``structure_drawing.py`` for its pictures.
 """
 
 TEMPLATES = __name__

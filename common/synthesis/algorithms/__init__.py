@@ -1,4 +1,10 @@
-"""Every algorithm by the name that a run may give it."""
+"""Every algorithm by the name that a run may give it: one file each, from its settings to the model that it learns.
+
+An algorithm asks a session and knows neither rows nor sockets. It is a deterministic function of the answers.
+
+Open ``algorithm.py`` for what each of them declares, and ``aim.py``, ``mst.py``, ``dp_subn.py`` or another for its
+phases.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,10 @@
-"""What is learnt and released: models that can be sampled, saved and loaded."""
+"""What is learnt and released: models that can be sampled, saved and loaded.
+
+A model holds what was revealed and nothing of rows, so that sampling is free.
+
+Open ``bayesian_network.py``, ``junction_tree_model.py``, ``copula_model.py`` and ``mixture_model.py`` for the models,
+``conditioning.py`` for rows under conditions, and ``load_model.py`` for ``model.json``.
+"""
 
 from __future__ import annotations
 
