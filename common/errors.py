@@ -309,6 +309,12 @@ class Problem:
         return f"{place}: [{self.rule}] {self.message} {self.remedy}"
 
 
+def other_version(file: str, found: int, expected: int) -> Problem:
+    """What is said of every file of another version."""
+    remedy = "Another version of Privity wrote it: install that one, or a later one."
+    return Problem(file, "format_version", "format-version", f"{found} is not {expected}.", remedy)
+
+
 @public
 class ProblemsFound(PrivityError):  # noqa: N818 - plural, and not one error
     """All faults of a file at once.
@@ -320,3 +326,7 @@ class ProblemsFound(PrivityError):  # noqa: N818 - plural, and not one error
     def __init__(self, problems: Iterable[Problem]) -> None:
         self.problems = tuple(problems)
         super().__init__(Catalogue.BAD_INPUT, problems=tuple(map(str, self.problems)))
+
+
+class RowProblemsFound(ProblemsFound):
+    """Faults of a table, with values and row numbers: for the owner's eyes only, never to be sent."""

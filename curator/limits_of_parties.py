@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 
 from privity.common.consortium.manifest_file import ManifestFile
-from privity.common.consortium.published_limits import LARGEST_LIMITS, PublishedLimits
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.runs.published_limits import LARGEST_LIMITS, PublishedLimits
 from privity.common.storage.journal import Journal
 
 

@@ -16,10 +16,10 @@ from privity.common.consortium.manifest import Manifest
 from privity.common.crypto.paillier import SecretKey
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.run_record import RunRecord
 from privity.common.protocol.plausible_sums import PlausibleSums
 from privity.common.protocol.round import Round
 from privity.common.protocol.round_context import RoundContext
+from privity.common.protocol.run_record import RunRecord
 from privity.common.protocol.run_spec import RunPlan
 from privity.common.protocol.session import Backend, Result, Session
 from privity.common.protocol.steps import Done, Learn, Learned, Recode, Revealed, Selected, SelectionStep

@@ -29,7 +29,7 @@ from privity.common.release.release_contents import RUN
 from privity.common.release.release_folder import is_release, write_release, write_unfit
 from privity.common.release.session_release import Synthesised, release_of, synthesised
 from privity.common.release.synthetic_rows import check_release_size
-from privity.common.run_request import RunRequest
+from privity.common.runs.run_request import RunRequest
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import learn

@@ -18,8 +18,8 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.notices.channels import Channel
 from privity.common.notices.outbox import Outbox
 from privity.common.protocol.steps import Reply, Step
-from privity.common.run_request import parse_request
-from privity.common.signed_request import SignedRequest
+from privity.common.runs.run_request import parse_request
+from privity.common.runs.signed_request import SignedRequest
 from privity.common.storage.journal import Journal
 from privity.common.text.utc_times import utc, utc_now
 from privity.curator.announcements import Announcements

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privity.common.protocol.session import Progress
-from privity.common.run_request import RunRequest
+from privity.common.runs.run_request import RunRequest
 from privity.curator.refusals import Refused
 from privity.curator.run_progress_marks import End
 from privity.curator.run_state_machine import ENDED, QUEUED, Event, State, after

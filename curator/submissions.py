@@ -12,7 +12,7 @@ from pathlib import Path
 from privity.common.consortium.manifest import Manifest
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.run_spec import check_run_name
-from privity.common.signed_request import SignedRequest, open_request
+from privity.common.runs.signed_request import SignedRequest, open_request
 from privity.curator.run_state import Run
 
 MOST_OPEN = 100

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 
-from privity.common.privacy.run_record import RunRecord
+from privity.common.protocol.run_record import RunRecord
 from privity.common.protocol.session import Progress
 
 

@@ -12,8 +12,8 @@ from privity.common.crypto.residues import Exponents
 from privity.common.data.dialect import dialect_option
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.secure_sum_method import USUAL_KEY_BITS, Method, SumKind, sum_kind
+from privity.common.runs.automatic_choice import AUTO
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.automatic_choice import AUTO
 from privity.common.synthesis.inference.fit_choice import INFERENCES
 from privity.party.sources.source_settings import RowSettings
 

@@ -22,7 +22,7 @@ from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates
 from privity.common.protocol.evaluation_scores import Score
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.step_limits import cells_of, count_cells
-from privity.party.rows import Rows, Texts
+from privity.party.sources.rows import Rows, Texts
 
 CELLS_AT_ONCE = 1 << 16
 """Of tables that are scored together: few calls, and they stay in the processor's cache."""

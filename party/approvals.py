@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.run_spec import RunSpec
-from privity.common.signed_request import SignedRequest
+from privity.common.runs.signed_request import SignedRequest
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
 from privity.common.text.awaited_words import OWNER, awaits, stands

@@ -11,18 +11,18 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
-from privity.common.consortium.manifest import Manifest, manifest_of_run
+from privity.common.consortium.manifest import Manifest, Split, manifest_of_run
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import parse_json, require
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Ledger
-from privity.common.privacy.statement import FORMAT_VERSION as PRIVACY_VERSION
-from privity.common.privacy.statement import Split, in_words
 from privity.common.protocol.run_spec import RunPlan
 from privity.common.protocol.steps import Attest, Attested, step_digest
 from privity.common.release.agreement import disagreements
 from privity.common.release.attestations import Published, charges_of, signed_by_party
 from privity.common.release.release_contents import FORMAT_VERSION, PRIVACY, RELEASE_FILES, RUN, SCORES
+from privity.common.release.statement import FORMAT_VERSION as PRIVACY_VERSION
+from privity.common.release.statement import in_words
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
 from privity.common.text.utc_times import utc_now

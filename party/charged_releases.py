@@ -30,7 +30,7 @@ from privity.common.protocol.steps import Select, SelectionStep, SelectTable, st
 from privity.common.storage.canonical_json import digest
 from privity.common.storage.journal import Journal
 from privity.party import answers_from_rows
-from privity.party.rows import Rows
+from privity.party.sources.rows import Rows
 
 CATEGORIES = "categories"
 

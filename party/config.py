@@ -16,7 +16,6 @@ from prometheus_client import CollectorRegistry
 
 from privity.common.consortium.manifest import CURATOR, Manifest
 from privity.common.consortium.manifest_file import ManifestFile
-from privity.common.consortium.published_limits import PublishedLimits
 from privity.common.consortium.schema_file import END_AWAITED, SchemaFile
 from privity.common.data.dialect import dialect_problems
 from privity.common.data.schema import Schema, load_schema
@@ -29,6 +28,7 @@ from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.privacy.population import Population
 from privity.common.protocol.steps import Pending, Refusal, Step
+from privity.common.runs.published_limits import PublishedLimits
 from privity.common.storage.journal import Journal
 from privity.common.storage.safe_files import write_private
 from privity.party.charged_releases import ChargedReleases
@@ -39,8 +39,8 @@ from privity.party.other_nodes import OtherNodes
 from privity.party.owner_notices import OwnerNotices
 from privity.party.policy import Policy, load_policy
 from privity.party.policy_file import PolicyFile, note_policy
-from privity.party.rows import Rows
 from privity.party.run_expiry import LastHeard
+from privity.party.sources.rows import Rows
 from privity.party.sources.source_settings import RowSettings, row_settings
 from privity.party.step_answers import OtherSchemaError, PartyEngine, check_schema
 from privity.party.transcript import TRANSCRIPTS

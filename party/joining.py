@@ -11,8 +11,8 @@ from privity.common.consortium.invitation import Invite
 from privity.common.consortium.key_renewal import Next
 from privity.common.consortium.member_folder import make_folder, make_join
 from privity.common.crypto.identity import Identity
+from privity.common.runs.automatic_choice import CANDIDATES
 from privity.common.storage.safe_files import write_private
-from privity.common.synthesis.automatic_choice import CANDIDATES
 from privity.party.config import PartyConfig
 from privity.party.policy import Approval
 from privity.party.sources.address import moved

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 
 from privity.common.protocol.run_spec import RunSpec
-from privity.common.signed_request import SignedRequest, open_request
+from privity.common.runs.signed_request import SignedRequest, open_request
 from privity.common.storage.canonical_json import canonical_bytes, parse
 
 

@@ -8,10 +8,10 @@ ledger that is lost or set back alone forgets no charge.
 from __future__ import annotations
 
 from privity.common.consortium.manifest import manifest_of_run
-from privity.common.consortium.run_limits import cost_of_a_person
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.protocol.run_spec import RunPlan
+from privity.common.runs.run_limits import cost_of_a_person
 from privity.common.storage.canonical_json import parse
 from privity.common.storage.journal import Journal
 from privity.common.text.utc_times import utc_now

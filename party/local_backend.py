@@ -12,8 +12,8 @@ import numpy as np
 
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.run_budget import PureBudget
-from privity.common.privacy.run_record import RunRecord
 from privity.common.protocol.round import Round
+from privity.common.protocol.run_record import RunRecord
 from privity.common.protocol.session import Backend, Session, complete
 from privity.common.protocol.steps import Learn, SelectionStep
 from privity.common.synthesis.algorithms import learn

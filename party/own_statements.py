@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privity.common.consortium.run_limits import cost_of_a_person
 from privity.common.crypto.identity import Identity
 from privity.common.formats import check
 from privity.common.privacy.ledger import ATTESTED, WHOLE, Ledger
@@ -22,6 +21,7 @@ from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.protocol.run_spec import LARGEST_SPEC, Enrolment, RunSpec
 from privity.common.release.attestations import FORMAT_VERSION, is_signed_by_party
 from privity.common.release.release_contents import ATTESTATIONS
+from privity.common.runs.run_limits import cost_of_a_person
 from privity.common.storage.canonical_json import parse
 from privity.common.storage.journal import Journal
 from privity.common.wire.statements import GivenBack

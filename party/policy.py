@@ -9,7 +9,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privity.common.consortium.run_limits import RunLimits, cost_of_a_person
 from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError, Problem
 from privity.common.formats.toml_file import read_toml
@@ -18,6 +17,7 @@ from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.secure_sum_method import Method
+from privity.common.runs.run_limits import RunLimits, cost_of_a_person
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.text.short_values import shorten
 

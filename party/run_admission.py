@@ -10,7 +10,6 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from privity.common.consortium.manifest import Manifest, manifest_of_run
-from privity.common.consortium.run_limits import RunLimits, cost_of_a_person, lower
 from privity.common.crypto import paillier
 from privity.common.crypto.identity import PublicIdentity
 from privity.common.errors import Catalogue, PrivityError
@@ -30,7 +29,8 @@ from privity.common.protocol.steps import (
     step_digest,
 )
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
-from privity.common.signed_request import SignedRequest
+from privity.common.runs.run_limits import RunLimits, cost_of_a_person, lower
+from privity.common.runs.signed_request import SignedRequest
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
 from privity.common.synthesis.learning.domain_discovery import undiscovered

@@ -14,15 +14,15 @@ from itertools import product
 from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP, compose
 from privity.common.privacy.run_budget import RhoBudget
-from privity.common.privacy.run_record import OWN_MODEL, Cost
 from privity.common.protocol.round import Scores, Tables
+from privity.common.protocol.run_record import OWN_MODEL, Cost
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.session import Session
+from privity.common.runs.planned_run import planned_session, rehearse
 from privity.common.synthesis.algorithms import ALGORITHMS, budget_of
 from privity.common.text.first_few import first_few
 from privity.common.text.visible import cut

@@ -5,7 +5,7 @@ from __future__ import annotations
 from privity.common.consortium.manifest import Manifest
 from privity.common.errors import PrivityError
 from privity.common.protocol.steps import Enrol
-from privity.common.signed_request import SignedRequest, open_request
+from privity.common.runs.signed_request import SignedRequest, open_request
 from privity.party.begun_run import step_refused
 
 

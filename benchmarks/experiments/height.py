@@ -80,6 +80,6 @@ EXPERIMENT = Experiment(
             where={"part": "release"},
         ),
     ),
-    code=("party/rows.py", "party/sources", "common/data"),
+    code=("party/sources/rows.py", "party/sources", "common/data"),
     alone=lambda _: True,
 )  # fmt: skip

@@ -19,7 +19,7 @@ from typing import Any
 from benchmarks.data import Data
 from benchmarks.experiment import Experiment, Point, Record, Table, Text, Values, chosen, grid, markdown
 from benchmarks.methods.learning import party_bytes
-from privity.deploy.simulation.phase_times import TIMES
+from privity.deploy.operator.phase_times import TIMES
 
 STAGES = ("noise", "pack", "mask", "encrypt", "seal", "combine", "open")
 OPTIONS: dict[str, tuple[str, ...]] = {

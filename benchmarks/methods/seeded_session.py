@@ -35,7 +35,7 @@ from privity.common.synthesis.inference.junction_tree import JunctionTree
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import local_session
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 
 RUN = "budgets"
 Floats = npt.NDArray[np.float64]

@@ -24,12 +24,12 @@ from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import local_session
-from privity.party.rows import InMemory
 from privity.party.sources import counting_store
 from privity.party.sources.address import parse_address
 from privity.party.sources.coded_batches import StoreBatches
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import Opened, open_rows
+from privity.party.sources.rows import InMemory
 from privity.party.sources.store import Codes
 
 EPSILON = Fraction(1)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from privity.common.crypto.certificates import key_of_member
 from privity.common.crypto.identity import USES, Identity, PublicIdentity, sign, verify
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import read_json, require
-from privity.common.privacy.statement import Split
 from privity.common.storage.canonical_json import b64, canonical_bytes, digest, parse, unb64
 
 FORMAT_VERSION = 1
@@ -26,6 +26,20 @@ CURATOR = "curator"
 """Name of the curator among the members; no party or operator has it."""
 
 _SIGNED_AS = "privity manifest"
+
+
+class Split(StrEnum):
+    """How the rows came to the parties, which decides whose neighbouring tables the guarantee is about.
+
+    With all of them, neighbours are tables of one party that differ in one row.
+    """
+
+    NONE = "none"
+    """Nobody split a table: each party has rows of its own."""
+    POSITION = "position"
+    """A simulation split one table by the positions of rows: neighbours may be joint tables, too."""
+    GIVEN = "given"
+    """A simulation split one table by what rows hold: the guarantee is for the split as given."""
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,12 @@ from privity.common.data.dialect import Dialect
 from privity.common.data.frame_values import MISSING, Value
 from privity.common.data.reading_hints import encoding_hint, quoting_hint
 from privity.common.data.schema import Schema
-from privity.common.errors import Problem, ProblemsFound
+from privity.common.errors import Problem, RowProblemsFound
 from privity.common.text.first_few import first_few
 from privity.common.text.short_values import shorten
 
 CELLS_AT_ONCE = 1 << 15
 ROWS_NAMED = 3  # rows that a message names per value or fault
-
-
-class RowProblemsFound(ProblemsFound):
-    """Faults of a table, with values and row numbers: for the owner's eyes only, never to be sent."""
 
 
 @dataclass(frozen=True)

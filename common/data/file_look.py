@@ -13,14 +13,13 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.csv_text import csv_rows, open_text
 from privity.common.data.date_formats import formats_of
 from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks
 from privity.common.data.dialect_detection import fitting_marks, likely_dialect, likely_encoding, readings, sample
 from privity.common.data.reading_hints import encoding_hint, quoting_hint
 from privity.common.data.value_remedies import seems_missing
-from privity.common.errors import Problem
+from privity.common.errors import Problem, RowProblemsFound
 from privity.common.text.short_values import shorten
 
 MOSTLY = 20

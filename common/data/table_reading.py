@@ -17,7 +17,6 @@ from privity.common.data.coded_table import CodedTable, Column, code_type
 from privity.common.data.csv_reading import (
     Batch,
     Places,
-    RowProblemsFound,
     csv_batches,
     extra_problems,
     repeated,
@@ -38,7 +37,7 @@ from privity.common.data.reading_hints import header_hint
 from privity.common.data.schema import Schema
 from privity.common.data.temporal_pattern import DEFAULT
 from privity.common.data.value_remedies import remedy_of
-from privity.common.errors import Problem
+from privity.common.errors import Problem, RowProblemsFound
 from privity.common.text.first_few import first_few
 from privity.common.text.short_values import listed, shorten
 

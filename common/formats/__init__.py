@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import ValidationError
 from jsonschema.validators import extend
 
-from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound, other_version
 from privity.common.storage.exact_json import DEEPEST, read_exactly
 from privity.common.storage.safe_files import read_regular
 from privity.common.text.first_few import FEW
@@ -220,12 +220,6 @@ def _other_version(document: object, format_name: str, file: str) -> list[Proble
     if expected is None or type(found) is not int or found == expected:
         return []
     return [other_version(file, found, expected)]
-
-
-def other_version(file: str, found: int, expected: int) -> Problem:
-    """What is said of every file of another version."""
-    remedy = "Another version of Privity wrote it: install that one, or a later one."
-    return Problem(file, "format_version", "format-version", f"{found} is not {expected}.", remedy)
 
 
 def _unfit_text_or_depth(document: object, file: str) -> list[Problem]:

@@ -16,8 +16,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from enum import StrEnum
 
-from privity.common.data.csv_reading import RowProblemsFound
-from privity.common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError, RowProblemsFound
 from privity.common.exit_codes import Exit, exit_code
 
 FIELDS = (

@@ -25,9 +25,9 @@ from prometheus_client import CollectorRegistry, make_wsgi_app
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from privity.common.consortium.certificate_expiry import Certificates, warn_of_expiry
 from privity.common.crypto.certificates import days_left
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.node.certificate_expiry import Certificates, warn_of_expiry
 from privity.common.notices.outbox import Outbox
 
 LOOK_SECONDS = 10.0

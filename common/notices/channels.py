@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 
 from privity.common import formats
 from privity.common.errors import Problem
-from privity.common.node.hosts import is_here
+from privity.common.text.hosts import is_here
 from privity.common.text.visible import cut
 
 CALL_SECONDS = 10.0

@@ -1,8 +1,8 @@
 """Scores of a synthetic table on a party's own rows: whole numbers of which none changes by more than one with a row.
 
-A party makes them of counts of its rows, so that they can be asked wherever rows are (``privity.party.rows``), and
-their sums over the parties are revealed like tables: under noise that all parties share. Whatever a curator asks, the
-bound holds: it follows from how a score is made, not from what was put in.
+A party makes them of counts of its rows, so that they can be asked wherever rows are
+(``privity.party.sources.rows``), and their sums over the parties are revealed like tables: under noise that all parties
+share. Whatever a curator asks, the bound holds: it follows from how a score is made, not from what was put in.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.privacy.mechanisms import Selecting
 from privity.common.privacy.run_budget import Share
-from privity.common.privacy.run_record import Cost
 from privity.common.privacy.structure_scores import DISTANCE
 from privity.common.protocol.expected_tables import ExpectedTables
+from privity.common.protocol.run_record import Cost
 from privity.common.protocol.stated_charges import selections_cost
 from privity.common.protocol.steps import Select, SelectionStep, SelectTable
 

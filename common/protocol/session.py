@@ -6,7 +6,7 @@ mechanism here, is put on the run's record, and goes to the backend as a step.
 
 Where the rows are is the backend's: one owner's own (``privity.party.local_backend``), those of parties over a network
 (``privity.curator.network_backend``), of tables in this process (``privity.deploy.planning.in_process_backend``), or
-nowhere (``privity.common.planned_run``).
+nowhere (``privity.common.runs.planned_run``).
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from privity.common.privacy.discovery import Discovery
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ApproxDP, PureDP
 from privity.common.privacy.run_budget import RunBudget, Share
-from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.protocol.evaluation_scores import Score
 from privity.common.protocol.plausible_sums import PlausibleSums
 from privity.common.protocol.public_coin import public_coin
 from privity.common.protocol.round import Round, Scores, Tables
+from privity.common.protocol.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.protocol.running_sums import RunningSums
 from privity.common.protocol.secure_sum import noisy_tables
 from privity.common.protocol.selection_series import SelectionSeries

@@ -23,11 +23,11 @@ from privity.common.privacy.mechanisms import (
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE
 from privity.common.privacy.privacy_loss import PureDP, compose
-from privity.common.privacy.run_record import OWN_MODEL, Cost
 from privity.common.privacy.sensitivity import Query
 from privity.common.privacy.structure_scores import score_in_words
 from privity.common.protocol.evaluation_scores import MOST_SCORES, MarginalScore
 from privity.common.protocol.round import Scores, Tables
+from privity.common.protocol.run_record import OWN_MODEL, Cost
 from privity.common.protocol.step_limits import ROUND_CELLS
 
 OF_COST = ("phase", "paid_by", "published")

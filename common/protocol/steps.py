@@ -30,8 +30,8 @@ class Enrol:
     """Ask a party to take part in a run, before anything is counted.
 
     Attributes:
-        request: as its operator signed it (``privity.common.signed_request``); no part of what is answered, which is
-            the spec that follows from it.
+        request: as its operator signed it (``privity.common.runs.signed_request``); no part of what is answered, which
+            is the spec that follows from it.
     """
 
     spec: RunSpec

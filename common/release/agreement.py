@@ -16,18 +16,19 @@ from functools import cache
 from itertools import islice
 from typing import Any
 
+from privity.common.consortium.manifest import Split
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.noise_distribution import NoiseLaw
 from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.privacy.privacy_loss import ZCDP
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
-from privity.common.privacy.run_record import Cost, RunRecord
-from privity.common.privacy.statement import Split, largest, privacy_statement
 from privity.common.protocol.plausible_sums import PlausibleSums
+from privity.common.protocol.run_record import Cost, RunRecord
 from privity.common.protocol.stated_charges import check_sizes, cost_of, noise_of
 from privity.common.release.marginals_file import read_tables
 from privity.common.release.release_contents import MARGINALS, MODEL, PRIVACY, RUN, SCHEMA, SCORES
+from privity.common.release.statement import largest, privacy_statement
 from privity.common.text.short_values import shorten
 
 IMPLAUSIBLE = Catalogue.IMPLAUSIBLE_SUM.value.code

@@ -12,7 +12,7 @@ from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.noise_distribution import NoiseLaw
 from privity.common.privacy.noisy_count_intervals import LEVEL, half_width
-from privity.common.privacy.run_record import RunRecord
+from privity.common.protocol.run_record import RunRecord
 
 FORMAT_VERSION = 1
 

@@ -14,7 +14,6 @@ from privity.common.data.schema import Schema, load_schema
 from privity.common.data.table_reading import read_batches, read_table
 from privity.common.errors import PrivityError, Problem, ProblemsFound
 from privity.common.formats import check, read_json
-from privity.common.privacy.statement import in_words, largest, rounded_up
 from privity.common.release.agreement import disagreements
 from privity.common.release.attestations import read_attestations
 from privity.common.release.marginals_file import read_tables
@@ -32,6 +31,7 @@ from privity.common.release.release_contents import (
 )
 from privity.common.release.release_folder import FETCH_AGAIN, file_problems, page_of, read_release
 from privity.common.release.signature_verification import check_signatures, unchecked
+from privity.common.release.statement import in_words, largest, rounded_up
 from privity.common.storage.safe_files import read_regular
 from privity.common.synthesis.models.load_model import load_model
 

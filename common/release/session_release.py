@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from privity.common.privacy.statement import privacy_statement
 from privity.common.protocol.session import Session
 from privity.common.release.marginals_file import marginals_document
 from privity.common.release.release_contents import FORMAT_VERSION, Release
+from privity.common.release.statement import privacy_statement
 from privity.common.release.synthetic_rows import Synthesis, rows_to_publish, synthesise_release
 from privity.common.synthesis.models import Model
 

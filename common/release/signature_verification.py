@@ -14,7 +14,6 @@ from privity.common.consortium.manifest import CURATOR, Manifest, open_manifest,
 from privity.common.crypto.certificate_signatures import verify_by_certificate
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import parse_json, read_json
-from privity.common.privacy.statement import rounded_up
 from privity.common.release.attestations import (
     CURATOR_SIGNED_AS,
     Published,
@@ -23,6 +22,7 @@ from privity.common.release.attestations import (
     read_attestations,
 )
 from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RUN
+from privity.common.release.statement import rounded_up
 from privity.common.storage.canonical_json import canonical_bytes, unb64
 from privity.common.storage.safe_files import read_regular
 

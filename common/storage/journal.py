@@ -17,8 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from privity.common.errors import Catalogue, PrivityError, ProblemsFound
-from privity.common.formats import other_version
+from privity.common.errors import Catalogue, PrivityError, ProblemsFound, other_version
 
 MEMORY = ":memory:"
 FORMAT_VERSION = 1

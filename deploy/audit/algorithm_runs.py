@@ -28,7 +28,7 @@ from privity.deploy.audit.noise_evidence import table_evidence
 from privity.deploy.audit.protocols import KEY_BITS, Setting, name_of, remaining, shape_of
 from privity.deploy.audit.subject import Seen, Source, Subject
 from privity.party import answers_from_rows
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 
 
 class RecordedConsortium(Consortium):

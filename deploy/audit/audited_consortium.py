@@ -48,7 +48,7 @@ from privity.common.protocol.steps import (
     Step,
     Sum,
 )
-from privity.common.signed_request import SignedRequest, sign_request
+from privity.common.runs.signed_request import SignedRequest, sign_request
 from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.wire.codec import decode_reply, decode_step, encode_step
@@ -59,7 +59,7 @@ from privity.curator.traffic_meter import Meter
 from privity.party.charged_releases import ChargedReleases, EntropySource, system_entropy
 from privity.party.keys import Keys
 from privity.party.policy import Approval, Policy
-from privity.party.rows import InMemory, Rows
+from privity.party.sources.rows import InMemory, Rows
 from privity.party.step_answers import PartyEngine
 
 POPULATION = "test people"

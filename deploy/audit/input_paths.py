@@ -30,10 +30,10 @@ from privity.deploy.audit.noise_evidence import scale_of_one, statistics
 from privity.deploy.audit.subject import Seen, Source, Subject
 from privity.deploy.python.column_types import Types, open_schema
 from privity.deploy.python.synthesizers import OneWay
-from privity.party.rows import Rows
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold, default_memory
 from privity.party.sources.open_rows import open_rows
+from privity.party.sources.rows import Rows
 from privity.party.sources.sql_queries import Slots
 
 ATTRIBUTES = 50

@@ -37,7 +37,7 @@ from privity.deploy.audit.subject import Seen, Source, Subject
 from privity.party import answers_from_rows
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import local_session
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 
 ATTRIBUTES = 400  # outcomes of one local release
 SELECTIONS = 40  # of one series: the ledger adds up all its charges at each one

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from privity.common.consortium.schema_file import SchemaFile
-from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.schema import Schema, load_schema
+from privity.common.errors import RowProblemsFound
 from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.party.config import load_config, read_policy

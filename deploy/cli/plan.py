@@ -12,20 +12,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import load_schema
 from privity.common.privacy.budget import parse_delta, parse_epsilon
+from privity.common.runs.automatic_choice import AUTO
 from privity.common.storage.safe_files import write_text
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.automatic_choice import AUTO
 from privity.common.text import terminal
 from privity.common.text.terminal import say, say_json
+from privity.deploy.operator import plan_options
 from privity.deploy.operator.foreseen_refusals import forecast_of
 from privity.deploy.operator.operator_folder import SETTINGS
+from privity.deploy.operator.plan_options import Faults
 from privity.deploy.operator.request_options import ONE, RunOptions, run_request, takes_run_options, with_algorithm
 from privity.deploy.options import refuse_existing
-from privity.deploy.planning import accuracy_page, plan_options
+from privity.deploy.planning import accuracy_page
 from privity.deploy.planning.expected_error import CAVEAT, MEANING, TYPICAL, Estimate, Grid, estimates
 from privity.deploy.planning.invented_tables import shipped_profiles
 from privity.deploy.planning.line_chart import one_picture
-from privity.deploy.planning.plan_options import Faults
 from privity.deploy.planning.rehearsal import Shape
 from privity.deploy.planning.run_cost import (
     Planned,

@@ -12,9 +12,9 @@ import typer
 
 from privity.common.formats import read_json
 from privity.common.privacy.budget import readable
-from privity.common.privacy.statement import headline
 from privity.common.release.release_contents import PRIVACY, RUN
 from privity.common.release.shortcomings import constraint_notes
+from privity.common.release.statement import headline
 from privity.common.text import terminal, text_table
 from privity.common.text.command_hints import option
 from privity.common.text.terminal import say, say_json

@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from privity.common.data.attribute import ROLES
-from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.dialect import dialect_option
 from privity.common.data.face_hints import face_hints
 from privity.common.data.file_look import look_at
@@ -19,7 +18,7 @@ from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.schema_draft import LEAK_WARNING, drafted
 from privity.common.data.spreadsheet_formulas import warning
 from privity.common.data.table_reading import read_batches
-from privity.common.errors import Catalogue, PrivityError, ProblemsFound
+from privity.common.errors import Catalogue, PrivityError, ProblemsFound, RowProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import readable
@@ -34,12 +33,12 @@ from privity.common.text.terminal import say
 from privity.deploy.cli.schema_types import types
 from privity.deploy.options import DialectOption, refuse_existing, row_options
 from privity.deploy.python.discovery import Discover
-from privity.party.rows import Rows
 from privity.party.sources.address import Address, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
 from privity.party.sources.open_rows import open_rows
+from privity.party.sources.rows import Rows
 
 schema_app = typer.Typer(help="Draft, check or discover the schema of a table.", no_args_is_help=True)
 schema_app.command("types")(types)

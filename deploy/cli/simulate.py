@@ -12,13 +12,13 @@ from privity.common.data.dialect import dialect_option
 from privity.common.formats import read_json
 from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import parse_delta, parse_epsilon
-from privity.common.privacy.statement import SIMULATION, headline
 from privity.common.protocol.secure_sum_method import Method
 from privity.common.release.open_model import open_model
 from privity.common.release.release_contents import PRIVACY
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
+from privity.common.release.statement import SIMULATION, headline
+from privity.common.runs.automatic_choice import AUTO
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.automatic_choice import AUTO
 from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.live_progress import ProgressView

@@ -15,23 +15,23 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger_folder import open_ledger
-from privity.common.privacy.statement import headline
 from privity.common.protocol.session import complete
 from privity.common.release.release_folder import write_release
 from privity.common.release.session_release import ALONE, release_of, synthesised
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
+from privity.common.release.statement import headline
 from privity.common.release.synthetic_rows import check_release_size
+from privity.common.runs.automatic_choice import AUTO, check_automatic, choose
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.automatic_choice import AUTO, check_automatic, choose
 from privity.common.synthesis.learning.domain_discovery import stand_in
 from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import OF_ALGORITHM, Inference
 from privity.deploy.options import DialectOption, learning_settings, refuse_existing, row_options
 from privity.deploy.python.discovery import SYNTHESIZERS
-from privity.party.rows import Rows
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import shown_on
+from privity.party.sources.rows import Rows
 
 
 def synthesize_command(

@@ -19,8 +19,8 @@ from privity.common.protocol.run_spec import check_run_name
 from privity.common.protocol.secure_sum_method import Method
 from privity.common.release.release_contents import REPORT
 from privity.common.release.release_folder import is_release
+from privity.common.runs.automatic_choice import AUTO, LIKELY_ROWS
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
 from privity.common.text.awaited_words import answer_to
 from privity.common.text.short_values import shorten
 from privity.deploy.console.audit_log import AuditLog

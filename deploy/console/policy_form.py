@@ -18,11 +18,11 @@ import tomlkit
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array
 
-from privity.common.consortium.run_limits import RunLimits
 from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.privacy.budget import exact_number, readable
 from privity.common.protocol.secure_sum_method import Method
+from privity.common.runs.run_limits import RunLimits
 from privity.common.storage.safe_files import appearing
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.party.approvals import Filed

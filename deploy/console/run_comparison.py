@@ -15,12 +15,12 @@ from privity.common.errors import PrivityError, Problem
 from privity.common.privacy.budget import parse_delta
 from privity.common.protocol.secure_sum_method import Method
 from privity.common.text.short_values import shorten
+from privity.deploy.operator import plan_options
 from privity.deploy.operator.foreseen_refusals import Foreseen, forecast
 from privity.deploy.operator.operator_folder import client_of, newest_manifest
+from privity.deploy.operator.plan_options import Faults
 from privity.deploy.operator.request_options import RunOptions, run_request, with_algorithm
-from privity.deploy.planning import plan_options
 from privity.deploy.planning.expected_error import TYPICAL, Estimate, Grid, estimates
-from privity.deploy.planning.plan_options import Faults
 from privity.deploy.planning.rehearsal import Shape
 from privity.deploy.planning.run_cost import Planned, about, planned
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from privity.common.consortium.manifest import CURATOR, Manifest, read_manifest, sign_manifest
+from privity.common.consortium.manifest import CURATOR, Manifest, Split, read_manifest, sign_manifest
 from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.consortium.member_folder import ORGANISER_KEY, SCHEMA
 from privity.common.crypto.certificates import issue, make_authority, self_signed
@@ -24,7 +24,6 @@ from privity.common.data.coded_table import write_csv
 from privity.common.data.schema import Schema
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.population import Population
-from privity.common.privacy.statement import Split
 from privity.common.protocol.secure_sum_method import SumKind
 from privity.common.storage.canonical_json import b64
 from privity.common.storage.safe_files import write_private

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.data.attribute import Attribute
-from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.schema import Schema, load_schema
-from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound, RowProblemsFound
 from privity.common.release.evaluation.classifier_utility import Task, code_of
 from privity.common.release.release_contents import SCHEMA, SYNTHETIC
 from privity.common.release.release_folder import read_release

@@ -19,7 +19,7 @@ from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column
 from privity.common.data.constraints.row_constraints import RowConstraint
 from privity.common.data.constraints.row_texts import of_values
-from privity.common.data.csv_reading import Batch, RowProblemsFound
+from privity.common.data.csv_reading import Batch
 from privity.common.data.frame_values import (
     Value,
     columns_as_declared,
@@ -30,6 +30,7 @@ from privity.common.data.frame_values import (
 )
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import Coder, no_rows
+from privity.common.errors import RowProblemsFound
 from privity.party.sources.address import Address, Form
 from privity.party.sources.held_rows import default_memory
 from privity.party.sources.open_rows import connect

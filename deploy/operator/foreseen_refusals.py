@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.consortium.manifest import Manifest
-from privity.common.consortium.published_limits import LARGEST_LIMITS, PublishedLimits
-from privity.common.consortium.run_limits import RunLimits
 from privity.common.errors import PrivityError
-from privity.common.run_request import parse_request
+from privity.common.runs.published_limits import LARGEST_LIMITS, PublishedLimits
+from privity.common.runs.run_limits import RunLimits
+from privity.common.runs.run_request import parse_request
 from privity.deploy.operator.operator_folder import client_of, newest_manifest
 
 PLANNED = "planned"

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from privity.common.text import text_table
 from privity.common.wire.v1.privity_pb2 import RunEvent
-from privity.deploy.simulation.phase_times import PhaseTimes
+from privity.deploy.operator.phase_times import PhaseTimes
 
 
 class ProgressView:

@@ -12,7 +12,7 @@ import grpc
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.connection_silence import StalledError
 from privity.common.protocol.run_spec import check_run_name
-from privity.common.signed_request import SignedRequest
+from privity.common.runs.signed_request import SignedRequest
 from privity.common.storage.canonical_json import fraction
 from privity.common.text.visible import cut
 from privity.common.wire.v1 import privity_pb2 as pb

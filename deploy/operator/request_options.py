@@ -18,8 +18,8 @@ from privity.common.formats.toml_file import read_toml
 from privity.common.privacy.budget import budget_problems, parse_delta, parse_epsilon
 from privity.common.protocol.evaluation_scores import Evaluation, evaluation_of
 from privity.common.protocol.secure_sum_method import USUAL_KEY_BITS, Method
+from privity.common.runs.automatic_choice import AUTO, check_automatic, choose
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.automatic_choice import AUTO, check_automatic, choose
 from privity.common.synthesis.inference.fit_choice import INFERENCES
 from privity.deploy.options import learning_settings, sum_options
 

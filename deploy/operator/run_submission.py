@@ -13,9 +13,9 @@ from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.evaluation_scores import evaluation_of
 from privity.common.release.synthetic_rows import check_release_size
-from privity.common.signed_request import sign_request
+from privity.common.runs.automatic_choice import AUTO, LIKELY_ROWS
+from privity.common.runs.signed_request import sign_request
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.automatic_choice import AUTO, LIKELY_ROWS
 from privity.curator.submissions import check_word
 from privity.deploy.operator.foreseen_refusals import Forecast, forecast_of
 from privity.deploy.operator.operator_client import OperatorClient

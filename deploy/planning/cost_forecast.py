@@ -115,7 +115,7 @@ class Planner:
     """What the rounds of a run take. One party alone sends nothing and encrypts nothing.
 
     Args:
-        session: that an algorithm has been through, most often a rehearsal (``privity.common.planned_run``).
+        session: that an algorithm has been through, most often a rehearsal (``privity.common.runs.planned_run``).
         kind, key_bits: how sums are taken; no bits with masks.
         arithmetic: this machine's, measured if it is left out.
     """

@@ -24,7 +24,7 @@ from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.models import Model
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import learn_alone
-from privity.party.rows import Counts, InMemory
+from privity.party.sources.rows import Counts, InMemory
 
 RUN = "rehearsal"
 

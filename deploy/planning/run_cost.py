@@ -8,13 +8,13 @@ from typing import Any
 
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.run_budget import RhoBudget
 from privity.common.protocol.evaluation_scores import evaluation_of
 from privity.common.protocol.secure_sum_method import sum_kind
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.release.synthetic_rows import check_release_size
+from privity.common.runs.planned_run import planned_session, rehearse
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.inference.fit_choice import PGM, Inference
 from privity.common.synthesis.learning.domain_discovery import SHARE, stand_in, undiscovered

@@ -11,8 +11,8 @@ from enum import Enum
 from typing import Any, TypeVar
 
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
+from privity.common.runs.automatic_choice import AUTO, check_automatic
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.automatic_choice import AUTO, check_automatic
 from privity.common.text import terminal
 from privity.common.text.short_values import shorten
 from privity.deploy.operator.live_progress import ProgressView

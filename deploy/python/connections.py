@@ -25,11 +25,11 @@ from privity.common.text.visible import in_line
 from privity.deploy.operator.foreseen_refusals import forecast_of
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.operator_folder import SETTINGS, client_of, newest_manifest
+from privity.deploy.operator.plan_options import Faults, parties_of, rows_held
 from privity.deploy.operator.request_options import RunOptions, run_request, with_algorithm
 from privity.deploy.operator.run_status import RunEvent, event_document, explained, status_document
 from privity.deploy.operator.run_submission import check_completed, submit_run, with_concrete_algorithm
 from privity.deploy.options import refuse_existing
-from privity.deploy.planning.plan_options import Faults, parties_of, rows_held
 from privity.deploy.planning.run_cost import about, plan_document, planned
 from privity.deploy.python.arguments import (
     algorithm_settings,

@@ -10,7 +10,6 @@ from typing import Self
 
 from privity.common.data import schema as read
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.planned_run import planned_session
 from privity.common.privacy.budget import LARGEST_DENOMINATOR, parse_epsilon
 from privity.common.privacy.discovery import Discovery
 from privity.common.privacy.ledger import Allowance
@@ -19,6 +18,7 @@ from privity.common.privacy.mechanisms import ThresholdedCounts
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.privacy.run_budget import RhoBudget, RunBudget
+from privity.common.runs.planned_run import planned_session
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.learning.domain_discovery import (
     GRIDS,
@@ -47,7 +47,7 @@ from privity.deploy.python.synthesizers import (
     new_run,
 )
 from privity.party.charged_releases import ChargedReleases
-from privity.party.rows import only_codes
+from privity.party.sources.rows import only_codes
 
 
 class Discover(Synthesizer):

@@ -14,8 +14,8 @@ import pyarrow as pa
 from privity.common.data import schema as read
 from privity.common.data.coded_table import CodedTable
 from privity.common.errors import Catalogue, PrivityError
-from privity.party.rows import InMemory, Rows
 from privity.party.sources.frame_rows import open_frame
+from privity.party.sources.rows import InMemory, Rows
 from privity.party.sources.source_settings import RowSettings, slots_of
 
 Table = Any

@@ -25,9 +25,9 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import read_json, require
-from privity.common.node.hosts import is_here
 from privity.common.release.release_contents import ATTESTATIONS, LARGEST_FILES, RUN, SCHEMA, SYNTHETIC
 from privity.common.storage.safe_files import regular
+from privity.common.text.hosts import is_here
 from privity.common.text.short_values import shorten
 
 ZIP = ".zip"

@@ -25,8 +25,8 @@ from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.secure_sum_method import PAILLIER, SumKind
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.release.synthetic_rows import check_release_size
+from privity.common.runs.automatic_choice import AUTO, check_automatic, choose
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.automatic_choice import AUTO, check_automatic, choose
 from privity.common.wire.v1.privity_pb2 import RunEvent
 from privity.deploy.consortium.provisioning import HOST, Limits, point_to, provision
 from privity.deploy.evaluation.simulated_evaluation import evaluate_simulation

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from privity.common.consortium.manifest import Split
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.statement import Split
 
 HINT = "Use random, by:ATTRIBUTE, dirichlet:ATTRIBUTE:ALPHA, or sizes:.7,.2,.1 with one share for each party."
 

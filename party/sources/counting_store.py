@@ -13,9 +13,9 @@ from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
 from privity.common.data.table_supersets import Superset, supersets
 from privity.common.errors import Catalogue, PrivityError
-from privity.party.rows import Counts, Rows, Texts, joint_in_passes
 from privity.party.sources.absent_rows import add_absent
 from privity.party.sources.pass_progress import a_pass
+from privity.party.sources.rows import Counts, Rows, Texts, joint_in_passes
 from privity.party.sources.sql_queries import Questions, Survey, attributes_of
 from privity.party.sources.store import Store
 

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from privity.common.data.coded_table import Column
-from privity.common.data.csv_reading import Batch, RowProblemsFound
+from privity.common.data.csv_reading import Batch
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import Coder, no_rows
+from privity.common.errors import RowProblemsFound
 from privity.party.sources.address import Address
 from privity.party.sources.coded_batches import BATCH_ROWS
 from privity.party.sources.duckdb_store import address_state

@@ -7,14 +7,15 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from privity.common.data.coded_table import CodedTable, Column
-from privity.common.data.csv_reading import Batch, RowProblemsFound
+from privity.common.data.csv_reading import Batch
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import Coder, frame_batch, no_rows
-from privity.party.rows import InMemory
+from privity.common.errors import RowProblemsFound
 from privity.party.sources.held_rows import with_absent
 from privity.party.sources.open_rows import check_places
 from privity.party.sources.open_texts import CountedTexts
 from privity.party.sources.person_slots import load_slots, no_column
+from privity.party.sources.rows import InMemory
 from privity.party.sources.sql_queries import Slots
 
 NAME = "table"

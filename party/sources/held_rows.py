@@ -13,11 +13,11 @@ import numpy as np
 from privity.common.data.coded_table import CodedTable, code_type
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.party.rows import InMemory, Rows, Texts
 from privity.party.sources.absent_rows import absent_codes
 from privity.party.sources.coded_batches import CodedBatches, CodedFile, holds, load_coded, write_coded
 from privity.party.sources.fingerprint import digest, fingerprint
 from privity.party.sources.rereading import PassedRows
+from privity.party.sources.rows import InMemory, Rows, Texts
 from privity.party.sources.sql_queries import Slots, Survey
 
 CONTAINER_LIMIT = Path("/sys/fs/cgroup/memory.max")

@@ -12,12 +12,12 @@ from pathlib import Path
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import Coder, no_rows
 from privity.common.errors import Catalogue, PrivityError, Problem
-from privity.party.rows import Rows
 from privity.party.sources.address import Address, Form
 from privity.party.sources.counting_store import NEAR_TABLES, CountedRows
 from privity.party.sources.held_rows import Access, Hold, coded_bytes
 from privity.party.sources.open_rows import Opened, connect, faults, known_texts, open_rows
 from privity.party.sources.pass_progress import a_pass_over
+from privity.party.sources.rows import Rows
 from privity.party.sources.sql_queries import Questions, Survey
 from privity.party.sources.summed_rows import SummedRows, survey_of
 

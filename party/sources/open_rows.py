@@ -8,14 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from privity.common.data.coded_table import CodedTable, Column
-from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.frame_values import MISSING, code_in
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import expected
 from privity.common.data.value_remedies import remedy_of
-from privity.common.errors import Catalogue, PrivityError, Problem
+from privity.common.errors import Catalogue, PrivityError, Problem, RowProblemsFound
 from privity.common.text.short_values import shorten
-from privity.party.rows import InMemory, Rows
 from privity.party.sources.address import Address, Form
 from privity.party.sources.coded_batches import StoreBatches, load_coded
 from privity.party.sources.counting_store import CountedRows
@@ -34,6 +32,7 @@ from privity.party.sources.held_rows import (
 )
 from privity.party.sources.open_texts import CountedTexts, StoreTexts
 from privity.party.sources.person_slots import load_slots
+from privity.party.sources.rows import InMemory, Rows
 from privity.party.sources.sql_coding import Numbers, is_read_apart, quoted
 from privity.party.sources.sql_queries import NO_ORDER, NO_PERSON, TIED, Questions, Slots, Survey
 from privity.party.sources.store import Store, Summing

@@ -17,12 +17,12 @@ import numpy.typing as npt
 
 from privity.common.data.attribute import read_number
 from privity.common.data.coded_table import CodedTable, Column
-from privity.common.data.csv_reading import Batch, RowProblemsFound
+from privity.common.data.csv_reading import Batch
 from privity.common.data.frame_values import MISSING, MOMENTS, Cell, Sort, Value
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import Coder
 from privity.common.data.temporal_pattern import iso_ticks
-from privity.common.errors import Problem
+from privity.common.errors import Problem, RowProblemsFound
 from privity.common.text.short_values import shorten
 from privity.party.sources.open_texts import texts_in
 from privity.party.sources.sql_queries import NO_ORDER, NO_PERSON, TIED, Slots

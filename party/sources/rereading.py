@@ -13,10 +13,10 @@ from privity.common.data.marginal_counter import CountingPlan, OutOfDomainError
 from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.party.rows import Counts, Rows, Texts, joint_in_passes
 from privity.party.sources.absent_rows import add_absent
 from privity.party.sources.coded_batches import CodedBatches
 from privity.party.sources.pass_progress import Told, a_pass
+from privity.party.sources.rows import Counts, Rows, Texts, joint_in_passes
 
 
 @dataclass(frozen=True)

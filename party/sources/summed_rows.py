@@ -10,12 +10,12 @@ import numpy as np
 from privity.common.data.contingency_tables import counting_plan
 from privity.common.data.marginal_counter import CountingPlan
 from privity.common.data.noisy_tables import Marginal
-from privity.party.rows import PASS_CELLS, Counts
 from privity.party.sources.absent_rows import add_absent
 from privity.party.sources.counting_store import CountedRows
 from privity.party.sources.fingerprint import weights
 from privity.party.sources.pass_progress import a_pass
 from privity.party.sources.row_sums import RowSums
+from privity.party.sources.rows import PASS_CELLS, Counts
 from privity.party.sources.sql_queries import Questions, Survey, surveyed, together
 from privity.party.sources.store import Parted, Store, Summing
 

@@ -17,7 +17,7 @@ from privity.common.consortium.manifest import read_manifest
 from privity.common.data.schema import load_schema, parse_schema
 from privity.common.notices.channels import channel_problems, channels_of
 from privity.common.privacy.population import Population
-from privity.common.run_request import parse_request
+from privity.common.runs.run_request import parse_request
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models.load_model import load_model
 from privity.curator.server import load_config as load_curator

@@ -21,7 +21,7 @@ from privity.common.wire.codec import decode_reply
 from privity.party import transcript
 from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import Keys
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 from privity.party.step_answers import PartyEngine
 from tests.harness.consortium import POPULATION, make_consortium, make_schema, make_table, open_policy
 from tests.harness.steps import laplace_round

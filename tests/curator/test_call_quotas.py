@@ -14,7 +14,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from privity.common.errors import PrivityError
-from privity.common.signed_request import open_request
+from privity.common.runs.signed_request import open_request
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.curator import submissions

@@ -14,9 +14,9 @@ import grpc
 import pytest
 
 from privity.common.consortium.manifest_file import ManifestFile
-from privity.common.consortium.published_limits import LARGEST_LIMITS, PublishedLimits
-from privity.common.consortium.run_limits import RunLimits
 from privity.common.errors import PrivityError
+from privity.common.runs.published_limits import LARGEST_LIMITS, PublishedLimits
+from privity.common.runs.run_limits import RunLimits
 from privity.common.storage.journal import Journal
 from privity.curator.grpc_services import PartyLinkServicer
 from privity.curator.limits_of_parties import LimitsOfParties

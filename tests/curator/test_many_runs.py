@@ -19,7 +19,7 @@ import pytest
 from privity.common.privacy.ledger import Allowance, Charge
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import PureDP
-from privity.common.run_request import parse_request
+from privity.common.runs.run_request import parse_request
 from privity.common.storage.journal import Journal
 from privity.curator.run_state import Run
 from privity.curator.run_state_machine import COMPLETED

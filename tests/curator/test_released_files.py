@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from privity.common.errors import PrivityError
-from privity.common.run_request import parse_request
+from privity.common.runs.run_request import parse_request
 from privity.curator.released_files import released_files
 from privity.curator.run_progress_marks import End
 from privity.curator.run_state import Run

@@ -14,7 +14,7 @@ import pytest
 
 from privity.common.errors import PrivityError
 from privity.common.protocol.steps import Close
-from privity.common.run_request import parse_request
+from privity.common.runs.run_request import parse_request
 from privity.curator.announcements import Announcements
 from privity.curator.run_queue import Runs
 from privity.curator.run_state_machine import COMPLETED, DISCARDED, FAILED, QUEUED, RUNNING, STOPPED

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.crypto.certificates import self_signed
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.signed_request import SignedRequest, sign_request
+from privity.common.runs.signed_request import SignedRequest, sign_request
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.curator.run_state_machine import COMPLETED, DISCARDED, FAILED, QUEUED, RUNNING, STOPPED

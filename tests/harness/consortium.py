@@ -23,7 +23,7 @@ from privity.common.privacy.population import Population
 from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.protocol.secure_sum_method import Method
 from privity.common.protocol.steps import Close, Reply, Step
-from privity.common.run_request import RunRequest
+from privity.common.runs.run_request import RunRequest
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.wire.codec import encode_step
 from privity.curator.run_driver import RunDriver
@@ -33,7 +33,7 @@ from privity.deploy.audit.audited_consortium import POPULATION, Consortium
 from privity.deploy.audit.audited_consortium import Member as Party
 from privity.party.charged_releases import EntropySource
 from privity.party.policy import Approval, Policy
-from privity.party.rows import Rows
+from privity.party.sources.rows import Rows
 from tests.harness.tls import OPERATOR, TestTls
 
 KEY_BITS = 512

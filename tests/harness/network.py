@@ -22,7 +22,7 @@ from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.secure_sum_method import Method
 from privity.common.protocol.session import Session
 from privity.common.protocol.steps import Begin, Enrol, Enrolled
-from privity.common.signed_request import sign_request
+from privity.common.runs.signed_request import sign_request
 from privity.common.storage.canonical_json import b64
 from privity.common.storage.safe_files import write_whole
 from privity.curator import announcements

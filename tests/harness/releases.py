@@ -10,13 +10,14 @@ from typing import Any
 
 import pandas as pd
 
+from privity.common.consortium.manifest import Split
 from privity.common.data.schema import Schema
 from privity.common.privacy.noise_distribution import LAPLACE
-from privity.common.privacy.statement import Split, privacy_statement
 from privity.common.protocol.stated_charges import cost_of
 from privity.common.release.evaluation.scores_over_parties import PHASE
 from privity.common.release.marginals_file import marginals_document
 from privity.common.release.release_contents import FORMAT_VERSION, Release
+from privity.common.release.statement import privacy_statement
 from privity.common.release.synthetic_rows import Synthesis, synthesise_release
 from privity.deploy.python.discovery import SYNTHESIZERS
 from privity.deploy.python.synthesizers import OWNER

@@ -16,13 +16,13 @@ import grpc.aio
 from grpc_health.v1 import health_pb2
 from grpc_reflection.v1alpha import reflection_pb2
 
-from privity.common.consortium.published_limits import PublishedLimits
-from privity.common.consortium.run_limits import RunLimits
 from privity.common.crypto.identity import Identity
 from privity.common.errors import PrivityError
 from privity.common.node.metrics_page import known_code
 from privity.common.protocol.steps import Reply, Step
-from privity.common.signed_request import sign_request
+from privity.common.runs.published_limits import PublishedLimits
+from privity.common.runs.run_limits import RunLimits
+from privity.common.runs.signed_request import sign_request
 from privity.common.wire.codec import CHUNK_BYTES, encode_reply
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.curator.call_quotas import Quota

@@ -18,7 +18,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from privity.common import formats
 from privity.common.consortium.invitation import read_invite, read_join
 from privity.common.consortium.manifest import open_manifest
-from privity.common.consortium.published_limits import PublishedLimits
 from privity.common.crypto.certificates import identity_from_san
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
@@ -28,7 +27,8 @@ from privity.common.privacy.budget import exact_number
 from privity.common.privacy.ledger_lines import Line
 from privity.common.protocol.run_spec import check_run_name
 from privity.common.protocol.transcript import open_transcript
-from privity.common.run_request import parse_request
+from privity.common.runs.published_limits import PublishedLimits
+from privity.common.runs.run_request import parse_request
 from privity.common.storage.canonical_json import fraction, parse
 from privity.common.synthesis.models.load_model import load_model
 from privity.common.text.secret_texts import holds_secret

@@ -19,7 +19,6 @@ from privity.common.consortium.manifest import sign_manifest
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.formats import read_json
-from privity.common.privacy.statement import headline
 from privity.common.release.attestations import attestations_text
 from privity.common.release.release_contents import (
     ATTESTATIONS,
@@ -32,7 +31,8 @@ from privity.common.release.release_contents import (
     SCHEMA,
 )
 from privity.common.release.release_folder import read_release
-from privity.common.signed_request import SignedRequest
+from privity.common.release.statement import headline
+from privity.common.runs.signed_request import SignedRequest
 from privity.common.storage.canonical_json import b64
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc

@@ -38,7 +38,7 @@ from privity.common.protocol.steps import (
 )
 from privity.party import answers_from_rows, transcript
 from privity.party.answers_from_rows import PairScores
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 from tests.harness.consortium import make_consortium, make_schema, make_table, open_policy
 from tests.harness.ledgers import charged
 from tests.hostile.test_steps import refused, round_of

@@ -15,7 +15,7 @@ import pytest
 from privity.common.crypto.certificates import self_signed
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.steps import Close, Enrol, Refusal
-from privity.common.signed_request import SignedRequest, open_request, sign_request
+from privity.common.runs.signed_request import SignedRequest, open_request, sign_request
 from privity.curator.pending_steps import PartyRefusedError
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.ledgers import charged

@@ -17,7 +17,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.logs import content_of
 from privity.common.protocol.steps import Refusal
-from privity.common.signed_request import sign_request
+from privity.common.runs.signed_request import sign_request
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.curator.grpc_services import OperatorServicer

@@ -11,7 +11,7 @@ import pytest
 
 from privity.common.errors import PrivityError
 from privity.common.protocol.steps import Enrol, Refusal
-from privity.common.run_request import parse_request
+from privity.common.runs.run_request import parse_request
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.algorithms.algorithm import MOST_PAIRS, Algorithm
 from privity.deploy.operator.run_submission import with_concrete_algorithm

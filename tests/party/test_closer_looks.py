@@ -15,7 +15,7 @@ from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.protocol.steps import Contribute, Done, Recode, Refusal
 from privity.common.synthesis.learning.domain_discovery import LOOKS, undiscovered, with_edges
-from privity.party.rows import InMemory, Rows
+from privity.party.sources.rows import InMemory, Rows
 from tests.harness.consortium import TestConsortium
 from tests.harness.ledgers import charges
 from tests.harness.steps import laplace_round

@@ -21,7 +21,7 @@ from privity.common.privacy.population import parse_population
 from privity.common.protocol.run_spec import Enrolment, RunPlan, RunSpec
 from privity.common.protocol.secure_sum_method import MASKS
 from privity.common.protocol.steps import Begin, Close, Enrol, Enrolled, Pending, Refusal, Step
-from privity.common.run_request import RunRequest
+from privity.common.runs.run_request import RunRequest
 from privity.common.wire.codec import decode_reply, encode_step
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.curator import joining as curator_joining

@@ -17,10 +17,10 @@ from privity.common.privacy.mechanisms import NoisyMax
 from privity.common.protocol.steps import Close, Done, Select, Selected
 from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import Keys
-from privity.party.rows import InMemory
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold, Holder
 from privity.party.sources.open_rows import open_rows
+from privity.party.sources.rows import InMemory
 from privity.party.step_answers import PartyEngine
 from tests.harness.consortium import TestConsortium, make_consortium
 

@@ -5,7 +5,6 @@ from fractions import Fraction
 
 import pytest
 
-from privity.common.consortium.run_limits import RunLimits
 from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.privacy.ledger import Allowance
@@ -13,6 +12,7 @@ from privity.common.privacy.population import Population
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.secure_sum_method import MASKS, Method, SumKind
+from privity.common.runs.run_limits import RunLimits
 from privity.party.policy import Approval, Policy, refuse
 from privity.party.policy import load_policy as load
 

@@ -7,7 +7,7 @@ import re
 from fractions import Fraction
 
 from privity.common.privacy.budget import readable
-from privity.common.privacy.statement import rounded_up
+from privity.common.release.statement import rounded_up
 
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 

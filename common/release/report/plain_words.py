@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from privity.common.consortium.manifest import Split
 from privity.common.privacy.guessing import divergence_of_a_person, right_at_most
-from privity.common.privacy.statement import Split, largest, of_the_schema, whole_loss
 from privity.common.release.release_contents import Release
 from privity.common.release.report.number_texts import count, counted, loss, rough
 from privity.common.release.report.quality import Quality, Standing
+from privity.common.release.statement import largest, of_the_schema, whole_loss
 from privity.common.text.first_few import first_few
 
 NAMED = 3

@@ -12,7 +12,6 @@ from itertools import islice
 from typing import Any
 
 from privity.common.pages import render
-from privity.common.privacy.statement import largest, whole_loss
 from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.release.release_contents import ATTESTATIONS, MEANINGS, SCORES, Release
 from privity.common.release.report import TEMPLATES, number_texts, plain_words, quality
@@ -29,6 +28,7 @@ from privity.common.release.report.repeat_command import command, run_request
 from privity.common.release.report.structure_drawing import draw
 from privity.common.release.report.warnings import ATTRIBUTES, GUARANTEE, MEASURED, NOT_PROTECTED, PAIRS
 from privity.common.release.shortcomings import how_fitted
+from privity.common.release.statement import largest, whole_loss
 
 STRONGEST = 12
 """Pairs in the gallery."""

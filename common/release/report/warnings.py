@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from privity.common.consortium.manifest import Split
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.spreadsheet_formulas import REMEDY, WHY, formulas
-from privity.common.privacy.statement import Split
 from privity.common.release.release_contents import Release
 from privity.common.release.report.distributions import Distribution
 from privity.common.release.report.number_texts import count, counted, percent

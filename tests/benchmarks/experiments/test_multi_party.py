@@ -16,7 +16,6 @@ from benchmarks.methods.wire_bytes import wire_bytes
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import load_schema, parse_schema
-from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.secure_sum_method import PAILLIER
 from privity.common.release.evaluation.classifier_utility import (
@@ -27,6 +26,7 @@ from privity.common.release.evaluation.classifier_utility import (
     misclassification,
 )
 from privity.common.release.evaluation.marginal_distance import distances_of_sets, marginal_distances
+from privity.common.runs.planned_run import planned_session, rehearse
 from privity.deploy.planning.cost_forecast import Arithmetic, Planner
 from privity.deploy.planning.in_process_backend import InProcessBackend
 

@@ -22,7 +22,7 @@ from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.release.evaluation.classifier_utility import Task
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.party.answers_from_rows import PairScores
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 from tests.harness.steps import pure
 
 SURE = Fraction(10**9)  # an epsilon so large that noise is 0

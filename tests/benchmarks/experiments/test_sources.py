@@ -9,10 +9,10 @@ from benchmarks.experiments.sources import rows_in
 from benchmarks.methods.made_rows import made_schema, schema_document, write_rows
 from benchmarks.methods.source_counting import count, count_in_memory, learn
 from privity.common.data.marginal_counter import BLOCK_ROWS
-from privity.party.rows import InMemory
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows
+from privity.party.sources.rows import InMemory
 
 ROWS = 4_000
 PAIRS = 190

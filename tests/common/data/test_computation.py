@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from privity.common.data.coded_table import decode
 from privity.common.data.frame_values import code_in_source, code_of
 from privity.common.data.schema import Schema, parse_schema
-from privity.common.data.table_reading import RowProblemsFound, encode
+from privity.common.data.table_reading import encode
 from privity.common.data.unread_columns import with_unread
 from privity.common.data.written_values import as_arrow, as_pandas, as_texts
-from privity.common.errors import ProblemsFound
+from privity.common.errors import ProblemsFound, RowProblemsFound
 
 
 def schema_of(*fields: dict, **keys: object) -> Schema:

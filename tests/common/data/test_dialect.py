@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.data.csv_reading import RowProblemsFound, csv_batches
+from privity.common.data.csv_reading import csv_batches
 from privity.common.data.dialect import COMMON, Dialect, NumberMarks, dialect_problems
 from privity.common.data.schema import parse_schema
 from privity.common.data.table_reading import encode, read_table
-from privity.common.errors import ProblemsFound
+from privity.common.errors import ProblemsFound, RowProblemsFound
 
 SIGNS = [",", ";", "\t", "|", "'", '"', "\\", " ", "~", "é"]
 CELLS = st.text(st.sampled_from([*"ab1.-", *SIGNS, "\n", "\r", "ü", "€"]), max_size=6)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from benchmarks.methods.messy_files import FILES
-from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.date_formats import formats_of
 from privity.common.data.dialect import COMMON, NumberMarks
 from privity.common.data.dialect_detection import fitting_marks, likely_dialect, likely_encoding
@@ -12,6 +11,7 @@ from privity.common.data.file_look import look_at
 from privity.common.data.schema import parse_schema
 from privity.common.data.schema_draft import drafted
 from privity.common.data.table_reading import read_rows, read_table
+from privity.common.errors import RowProblemsFound
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)

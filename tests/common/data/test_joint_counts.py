@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from privity.common.data.contingency_tables import contingency_table
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.privacy.score_r import r_score, r_scores
-from privity.party import rows as party_rows
 from privity.party.answers_from_rows import PairScores
-from privity.party.rows import InMemory
+from privity.party.sources import rows as party_rows
+from privity.party.sources.rows import InMemory
 
 
 @given(st.lists(st.integers(2, 9), min_size=2, max_size=7), st.integers(0, 300), st.integers(0, 9), st.data())

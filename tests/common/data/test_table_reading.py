@@ -11,8 +11,8 @@ from privity.common.data.coded_table import CodedTable, decode, write_csv
 from privity.common.data.file_look import look_at
 from privity.common.data.schema import load_schema, parse_schema
 from privity.common.data.schema_draft import LEAK_WARNING, drafted
-from privity.common.data.table_reading import RowProblemsFound, encode, read_rows, read_table
-from privity.common.errors import PrivityError
+from privity.common.data.table_reading import encode, read_rows, read_table
+from privity.common.errors import PrivityError, RowProblemsFound
 
 ROWS = """age,work,gain,weight,member,size,grade
 17,a,-5,0.1,true,0.50,1

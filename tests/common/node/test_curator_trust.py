@@ -17,7 +17,7 @@ from privity.common.crypto.identity import Identity
 from privity.common.errors import PrivityError
 from privity.common.node.tls_check import Stage
 from privity.common.protocol.steps import Close
-from privity.common.signed_request import SignedRequest
+from privity.common.runs.signed_request import SignedRequest
 from privity.curator import server
 from privity.deploy.operator.curator_link import PartyClient
 from privity.deploy.operator.operator_client import OperatorClient

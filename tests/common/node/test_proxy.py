@@ -16,7 +16,7 @@ from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.node.proxy import parse_proxy
 from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
 from privity.common.protocol.steps import Close
-from privity.common.signed_request import SignedRequest
+from privity.common.runs.signed_request import SignedRequest
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.party.config import load_config
 from privity.party.joining import settings_text

@@ -17,15 +17,15 @@ from privity.common.privacy.loss_conversion import SHARED_SLACK, converted, rho_
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP, compose
 from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RhoBudget
-from privity.common.privacy.run_record import Cost, RunRecord
-from privity.common.privacy.statement import privacy_statement, rounded_up
 from privity.common.protocol.round import Round, Tables
+from privity.common.protocol.run_record import Cost, RunRecord
+from privity.common.release.statement import privacy_statement, rounded_up
 from privity.common.storage.journal import MEMORY, Journal
 from privity.deploy.audit.loss_estimate import lower_bound
 from privity.deploy.python.ledgers import declare_population
 from privity.deploy.python.synthesizers import GaussianCopula, OneWay
 from privity.party.charged_releases import ChargedReleases
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 from tests.harness.ledgers import declared
 from tests.harness.releases import NOTHING_STATED
 from tests.harness.steps import laplace_round

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from privity.common.privacy.statement import SENTENCES
+from privity.common.release.statement import SENTENCES
 from tests.harness.places import ROOT
 
 SECURITY, PRIVACY = ROOT / "SECURITY.md", ROOT / "docs" / "privacy.md"

@@ -16,7 +16,7 @@ from privity.common.errors import PrivityError
 from privity.common.privacy.mechanisms import NoisyMax
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.steps import Contribute, Enrol, Refusal, Select, SelectTable
-from privity.common.run_request import RunRequest
+from privity.common.runs.run_request import RunRequest
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.ledgers import charged
 from tests.harness.steps import laplace_round, pure

@@ -14,7 +14,7 @@ from privity.common.protocol import step_limits
 from privity.common.protocol.candidate_pairs import CandidateGroup, Candidates, ParentSets
 from privity.common.protocol.step_limits import check_candidates, check_tables, count_cells
 from privity.party.answers_from_rows import PairScores, selection_sensitivity
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 
 DOMAIN = [2, 3, 2, 5, 4]
 SETS = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=3).map(tuple), min_size=1, max_size=4).map(tuple)

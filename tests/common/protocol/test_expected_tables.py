@@ -17,24 +17,24 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
-from privity.common.planned_run import planned_session
 from privity.common.privacy.ledger import Allowance, Ledger
 from privity.common.privacy.mechanisms import NoisyMax
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.privacy.run_budget import PureBudget, RhoBudget, RunBudget
-from privity.common.privacy.run_record import RunRecord
 from privity.common.privacy.structure_scores import DISTANCE
 from privity.common.protocol.evaluation_scores import LARGEST_SYNTHETIC
 from privity.common.protocol.expected_tables import LARGEST_PENALTY, SENSITIVITY, ExpectedTables, check_expected
+from privity.common.protocol.run_record import RunRecord
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import SELECTION_CELLS
 from privity.common.protocol.steps import Select, SelectTable, step_digest
+from privity.common.runs.planned_run import planned_session
 from privity.common.storage.journal import Journal
 from privity.party import answers_from_rows
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import local_session
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 from tests.harness.consortium import make_schema, make_table
 from tests.harness.ledgers import charged, declared
 from tests.harness.steps import pure, share_of

@@ -30,7 +30,7 @@ from privity.common.release.release_folder import report_of, unfit_file
 from privity.common.release.release_verification import check_release
 from privity.curator.run_state_machine import FAILED
 from privity.party import answers_from_rows
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 from tests.curator.test_run_driver import end_of
 from tests.curator.test_signed_releases import request
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema, open_policy

@@ -19,12 +19,12 @@ from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.noise_distribution import GAUSSIAN
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
 from privity.common.privacy.run_budget import AdvancedBudget, RhoBudget
-from privity.common.privacy.run_record import Cost, RunRecord
-from privity.common.privacy.statement import privacy_statement, rounded_up
 from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.round import Replacement, Round, Tables
+from privity.common.protocol.run_record import Cost, RunRecord
 from privity.common.protocol.steps import Contribute, Done, Enrol, Learn, Refusal
 from privity.common.release.release_verification import check_release
+from privity.common.release.statement import privacy_statement, rounded_up
 from privity.common.wire.codec import decode_reply
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.ledgers import charged

@@ -13,7 +13,7 @@ import pytest
 from privity.common.errors import PrivityError
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.run_budget import PureBudget
-from privity.common.privacy.run_record import RunRecord
+from privity.common.protocol.run_record import RunRecord
 from privity.common.protocol.steps import Select, Selected
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.party.local_backend import local_session

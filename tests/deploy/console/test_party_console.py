@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from privity.common import planned_run
 from privity.common.data import contingency_tables
 from privity.common.errors import PrivityError
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.session import Session
+from privity.common.runs import planned_run
 from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.console.party_console import party_site

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from privity.common.data.attribute import read_number
 from privity.common.data.schema import parse_schema
-from privity.common.data.table_reading import RowProblemsFound, read_table
+from privity.common.data.table_reading import read_table
+from privity.common.errors import RowProblemsFound
 from privity.deploy.evaluation import value_tables
 from privity.deploy.evaluation.value_tables import no_structure, only_sampling, read_values, values_of_frame
 from privity.party.sources.address import parse_address

@@ -9,9 +9,9 @@ from fractions import Fraction
 import pytest
 
 from privity.common.consortium.manifest import Manifest
-from privity.common.consortium.published_limits import _SIGNED_AS, LARGEST_LIMITS, PublishedLimits
-from privity.common.consortium.run_limits import RunLimits
 from privity.common.crypto.identity import Identity, sign
+from privity.common.runs.published_limits import _SIGNED_AS, LARGEST_LIMITS, PublishedLimits
+from privity.common.runs.run_limits import RunLimits
 from privity.common.storage.canonical_json import canonical_bytes
 from privity.deploy.operator.foreseen_refusals import Foreseen, forecast
 from tests.curator.test_run_driver import REQUEST

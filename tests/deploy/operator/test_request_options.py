@@ -11,8 +11,8 @@ import pytest
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER
-from privity.common.run_request import parse_request
-from privity.common.synthesis.automatic_choice import RULES
+from privity.common.runs.automatic_choice import RULES
+from privity.common.runs.run_request import parse_request
 from privity.deploy.operator.request_options import RunOptions, read_spec, run_request, with_algorithm
 
 

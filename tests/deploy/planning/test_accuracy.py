@@ -28,7 +28,7 @@ from privity.deploy.planning.rehearsal import (
     pair_distances,
     rehearse_on_stand_in,
 )
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 from tests.harness.consortium import make_schema
 from tests.harness.long import thinned
 from tests.harness.steps import pure

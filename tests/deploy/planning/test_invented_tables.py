@@ -153,7 +153,7 @@ def test_no_constant_names_a_data_set() -> None:
     files += [
         "deploy/planning/accuracy_page.py",
         "deploy/cli/plan.py",
-        "deploy/planning/plan_options.py",
+        "deploy/operator/plan_options.py",
         "deploy/planning/line_chart.py",
     ]
     files += ["benchmarks/methods/profile_fit.py", "benchmarks/methods/accuracy_forecast.py"]

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from privity.common.crypto.residues import Exponents
-from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.discrete_laplace import discrete_laplace
 from privity.common.privacy.random_bits import SystemEntropy
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, Method, SumKind
+from privity.common.runs.planned_run import planned_session, rehearse
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.planning.cost_forecast import CELL_SECONDS, RELAYED_SECONDS, Arithmetic, Planner, products
 from tests.harness.consortium import KEY_BITS, make_consortium, make_schema, open_policy

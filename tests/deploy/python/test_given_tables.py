@@ -21,7 +21,7 @@ from privity import AIM, NotFittedError, OneWay, Schema, declare_population
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.deploy.python.given import coded_by, given_schema
 from privity.deploy.python.stubs import stubs
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 
 FIELDS = [
     {"name": "age", "type": "integer", "edges": [0, 30, 60, 120], "missingValues": [""]},

@@ -29,10 +29,10 @@ from privity.common.synthesis.learning.domain_discovery import open_texts, undis
 from privity.deploy.python.discovery import Discover
 from privity.deploy.python.ledgers import declare_population
 from privity.deploy.python.synthesizers import OneWay
-from privity.party.rows import InMemory
 from privity.party.sources.address import parse_address
 from privity.party.sources.frame_rows import open_frame
 from privity.party.sources.open_rows import open_rows
+from privity.party.sources.rows import InMemory
 from tests.harness.ledgers import charges
 
 CITY = {"name": "city", "type": "string", "domain": "discover", "missingValues": [""]}

@@ -17,7 +17,7 @@ from privity.common.errors import PrivityError
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.synthesis.learning.domain_discovery import GRIDS, SHARE, undiscovered
 from privity.deploy.python.discovery import Discover
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 from tests.harness.ledgers import charges
 
 SCHEMA = {

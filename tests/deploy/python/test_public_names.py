@@ -15,8 +15,7 @@ import pytest
 
 import privity
 import privity.common.errors
-from privity.common.data.csv_reading import RowProblemsFound
-from privity.common.errors import Catalogue, Problem
+from privity.common.errors import Catalogue, Problem, RowProblemsFound
 from privity.deploy.python import synthesizers
 
 SOURCES = [Path(inspect.getfile(privity.common.errors)), *Path(inspect.getfile(synthesizers)).parent.glob("*.py")]

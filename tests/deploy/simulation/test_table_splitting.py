@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.common.consortium.manifest import Split
 from privity.common.data.schema import load_schema
 from privity.common.data.table_reading import read_rows
 from privity.common.errors import PrivityError
-from privity.common.privacy.statement import Split
 from privity.common.protocol.secure_sum_method import PAILLIER
 from privity.deploy.consortium.provisioning import Limits, provision
 from privity.deploy.simulation.simulated_run import Simulation, share_out

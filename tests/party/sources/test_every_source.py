@@ -22,12 +22,12 @@ from hypothesis import strategies as st
 
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.errors import PrivityError
-from privity.party.rows import Rows
 from privity.party.sources import duckdb_store
 from privity.party.sources.address import parse_address
 from privity.party.sources.coded_batches import StoreBatches
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import connect, open_rows
+from privity.party.sources.rows import Rows
 from privity.party.sources.sql_queries import Questions
 from tests.harness import postgresql
 from tests.harness.long import thinned

@@ -16,17 +16,16 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.frame_values import Value, read_value
 from privity.common.data.schema import parse_schema
-from privity.common.errors import PrivityError
-from privity.party.rows import InMemory
+from privity.common.errors import PrivityError, RowProblemsFound
 from privity.party.sources import person_slots
 from privity.party.sources.address import parse_address
 from privity.party.sources.frame_rows import open_frame
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows
 from privity.party.sources.person_slots import order_key
+from privity.party.sources.rows import InMemory
 from privity.party.sources.sql_queries import Slots
 from tests.harness.column_readers import ranks_by_all
 from tests.harness.long import long_but

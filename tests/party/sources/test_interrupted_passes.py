@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.party.rows import InMemory, only_codes
 from privity.party.sources.rereading import PassedRows
+from privity.party.sources.rows import InMemory, only_codes
 from privity.party.sources.store import Codes
 
 SCHEMA = parse_schema(

@@ -14,14 +14,13 @@ import pytest
 
 from privity.common.crypto.certificates import issue, make_authority
 from privity.common.data.schema import parse_schema
-from privity.common.data.table_reading import RowProblemsFound
-from privity.common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError, RowProblemsFound
 from privity.curator.run_state_machine import COMPLETED, RUNNING
-from privity.party.rows import Rows
 from privity.party.sources import duckdb_store, object_store
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows
+from privity.party.sources.rows import Rows
 from tests.curator.test_run_driver import end_of, request
 from tests.harness.command import privity
 from tests.harness.consortium import TestConsortium, make_consortium

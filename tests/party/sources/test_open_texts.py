@@ -23,11 +23,11 @@ from privity.common.privacy.mechanisms import ThresholdedCounts
 from privity.common.storage.journal import MEMORY as IN_MEMORY
 from privity.common.storage.journal import Journal
 from privity.party.charged_releases import ChargedReleases
-from privity.party.rows import InMemory, Rows
 from privity.party.sources.address import parse_address
 from privity.party.sources.frame_rows import open_frame
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows
+from privity.party.sources.rows import InMemory, Rows
 from privity.party.sources.sql_queries import Slots
 from tests.harness import postgresql
 from tests.harness.ledgers import charges, declared

@@ -13,11 +13,11 @@ from privity.common.protocol.steps import Begin, Contribute, Done, Enrol, Enroll
 from privity.curator.run_state_machine import COMPLETED, FAILED, RUNNING
 from privity.party.charged_releases import ChargedReleases
 from privity.party.keys import Keys
-from privity.party.rows import Rows
 from privity.party.run_admission import CHANGED
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import Opened, open_rows
+from privity.party.sources.rows import Rows
 from privity.party.step_answers import PartyEngine
 from tests.common.protocol.test_secure_sum import round_of
 from tests.curator.test_run_driver import end_of, request

@@ -16,12 +16,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from privity.common.data.schema import Schema, parse_schema
-from privity.common.data.table_reading import RowProblemsFound
-from privity.common.errors import Catalogue, PrivityError
-from privity.party.rows import Rows
+from privity.common.errors import Catalogue, PrivityError, RowProblemsFound
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import Opened, open_rows
+from privity.party.sources.rows import Rows
 from privity.party.sources.sql_queries import Slots
 from tests.harness import postgresql
 from tests.harness.long import thinned

@@ -26,10 +26,10 @@ from privity.deploy.python.ledgers import declare_population
 from privity.deploy.python.synthesizers import OneWay
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import local_session
-from privity.party.rows import InMemory
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import Opened, open_rows
+from privity.party.sources.rows import InMemory
 from privity.party.sources.sql_queries import Slots
 from tests.harness.ledgers import declared
 from tests.harness.places import SHARED_DATA

@@ -14,15 +14,15 @@ import pytest
 
 from privity.common.data.schema import parse_schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.party import rows as party_rows
-from privity.party.rows import Rows
 from privity.party.sources import counting_store
 from privity.party.sources import held_rows as opening
+from privity.party.sources import rows as party_rows
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.ibis_store import IbisStore
 from privity.party.sources.open_rows import open_rows
 from privity.party.sources.postgresql_store import PostgresqlStore
+from privity.party.sources.rows import Rows
 from tests.harness import postgresql
 from tests.harness.long import thinned
 from tests.harness.stores import Row, put

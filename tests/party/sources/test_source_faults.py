@@ -15,15 +15,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from privity.common.data.schema import Schema, parse_schema
-from privity.common.data.table_reading import RowProblemsFound
-from privity.common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError, RowProblemsFound
 from privity.party.config import load_config
-from privity.party.rows import Rows
 from privity.party.sources import ibis_store
 from privity.party.sources import postgresql_store as client
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows
+from privity.party.sources.rows import Rows
 from privity.party.sources.sql_queries import Slots
 from tests.harness import postgresql
 from tests.harness.stores import Row, put

@@ -18,12 +18,12 @@ from pyspark.sql import SparkSession
 
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.party.rows import Rows
 from privity.party.sources import row_sums, summed_rows
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import open_rows
 from privity.party.sources.row_sums import Codes, RowSums, Sums
+from privity.party.sources.rows import Rows
 from tests.harness import spark as harness
 
 pytestmark = [pytest.mark.external, pytest.mark.process]

@@ -19,7 +19,8 @@ import pytest
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema, parse_schema
-from privity.common.data.table_reading import RowProblemsFound, encode, read_table
+from privity.common.data.table_reading import encode, read_table
+from privity.common.errors import RowProblemsFound
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import load_table, open_rows

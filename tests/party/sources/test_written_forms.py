@@ -16,9 +16,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privity.common.data.csv_reading import RowProblemsFound
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import encode, read_batches
+from privity.common.errors import RowProblemsFound
 from privity.common.exit_codes import Exit
 from privity.party.config import load_config
 from privity.party.joining import settings_text

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.schema import parse_schema
-from privity.common.planned_run import planned_session
 from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
 from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.privacy.run_budget import PureBudget
@@ -32,9 +31,10 @@ from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.release.evaluation import scores_over_parties
 from privity.common.release.evaluation.marginal_distance import marginal_distances
 from privity.common.release.evaluation.scores_over_parties import WIDEST, most_shares, scores_of, shares_of
+from privity.common.runs.planned_run import planned_session
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.party.answers_from_rows import noisy_scores
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 from tests.harness.consortium import make_schema
 
 DOMAIN = (2, 3, 4)

@@ -14,10 +14,10 @@ from scipy.stats import multivariate_normal
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
 from privity.common.release.evaluation.marginal_distance import marginal_distances
 from privity.common.release.shortcomings import notes
+from privity.common.runs.planned_run import planned_session, rehearse
 from privity.common.synthesis.algorithms import ALGORITHMS, copula
 from privity.common.synthesis.algorithms.copula import COLUMNS, nearest_correlations
 from privity.common.synthesis.learning.bivariate_normal import STRONGEST, correlation_for, orthant

@@ -14,10 +14,10 @@ import pytest
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.planned_run import planned_session
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
 from privity.common.protocol.session import complete
+from privity.common.runs.planned_run import planned_session
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.algorithms import ALGORITHMS, aim, mst
 from privity.common.synthesis.algorithms.mst import most_edges
@@ -35,7 +35,7 @@ from privity.common.synthesis.learning.worst_explained import (
 from privity.deploy.planning.in_process_backend import InProcessBackend
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import local_session
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 from tests.harness.consortium import make_schema
 from tests.harness.ledgers import declared
 from tests.harness.long import long_but, thinned

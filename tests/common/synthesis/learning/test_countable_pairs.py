@@ -9,9 +9,9 @@ from itertools import combinations
 import pytest
 
 from privity.common.errors import PrivityError
-from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS
+from privity.common.runs.planned_run import planned_session, rehearse
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning import dependency_graph
 from privity.common.synthesis.learning.countable_pairs import (

@@ -18,10 +18,10 @@ from privity.common.data.coded_table import CodedTable, code_type, decode
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.errors import PrivityError
-from privity.common.planned_run import planned_session
 from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
 from privity.common.privacy.run_budget import PureBudget, RhoBudget, RunBudget
 from privity.common.protocol.session import complete
+from privity.common.runs.planned_run import planned_session
 from privity.common.synthesis.learning import domain_discovery
 from privity.common.synthesis.learning.domain_discovery import (
     GAP,
@@ -36,7 +36,7 @@ from privity.common.synthesis.learning.domain_discovery import (
 )
 from privity.common.synthesis.learning.grid_histogram import grid_of
 from privity.deploy.planning.in_process_backend import InProcessBackend
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 from tests.harness.long import thinned
 
 SURE = PureBudget(Fraction(10**6))

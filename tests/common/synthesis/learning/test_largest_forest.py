@@ -7,9 +7,9 @@ from fractions import Fraction
 import pytest
 
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.step_limits import ROUND_CELLS
+from privity.common.runs.planned_run import planned_session, rehearse
 from tests.harness.consortium import make_schema
 
 

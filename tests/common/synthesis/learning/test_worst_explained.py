@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from privity.common.privacy.run_budget import PureBudget
-from privity.common.privacy.run_record import RunRecord
+from privity.common.protocol.run_record import RunRecord
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.harness.consortium import make_schema, make_table

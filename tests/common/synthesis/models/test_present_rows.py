@@ -25,7 +25,7 @@ from privity.common.synthesis.models.mixture_model import Mixture, Part
 from privity.common.synthesis.models.present_rows import present_count, sample_present
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import local_session
-from privity.party.rows import InMemory
+from privity.party.sources.rows import InMemory
 from tests.harness.ledgers import declared
 from tests.harness.long import long_but
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from privity.common.planned_run import planned_session, rehearse
 from privity.common.privacy.privacy_loss import ZCDP, compose
 from privity.common.protocol.evaluation_scores import Evaluation
+from privity.common.runs.planned_run import planned_session, rehearse
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning import parameter_learning
 from tests.harness.consortium import make_schema

@@ -9,16 +9,17 @@ from fractions import Fraction
 
 import pytest
 
+from privity.common.consortium.manifest import Split
 from privity.common.formats import require
 from privity.common.privacy.discovery import Discovery
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.noise_distribution import LAPLACE
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
 from privity.common.privacy.run_budget import RhoBudget
-from privity.common.privacy.run_record import OWN_MODEL, Cost, RunRecord
-from privity.common.privacy.statement import SENTENCES, Split, headline, privacy_statement, rounded_up
+from privity.common.protocol.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.release.agreement import disagreements
 from privity.common.release.release_contents import PRIVACY, RUN
+from privity.common.release.statement import SENTENCES, headline, privacy_statement, rounded_up
 from tests.harness.releases import NOTHING_STATED
 
 ONE = Fraction(1)

@@ -17,7 +17,7 @@ from privity.common.crypto.certificates import name_in
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import parse_json, require
 from privity.common.protocol.run_spec import LARGEST_SPEC, RunSpec
-from privity.common.run_request import REQUEST, RunRequest, parse_request
+from privity.common.runs.run_request import REQUEST, RunRequest, parse_request
 from privity.common.storage.canonical_json import b64, canonical_bytes, unb64
 from privity.common.text.utc_times import utc_now
 

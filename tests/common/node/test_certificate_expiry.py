@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 from cryptography import x509
 
-from privity.common.consortium.certificate_expiry import ExpiryWatch
 from privity.common.crypto.certificates import self_signed
+from privity.common.node.certificate_expiry import ExpiryWatch
 from privity.common.notices.channels import Webhook
 from privity.common.notices.outbox import Outbox
 from privity.common.storage.journal import Journal

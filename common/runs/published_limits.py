@@ -10,11 +10,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 from privity.common.consortium.manifest import Manifest
-from privity.common.consortium.run_limits import RunLimits
 from privity.common.crypto.identity import Identity, sign, verify
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import parse_json, require
 from privity.common.protocol.run_spec import RunSpec
+from privity.common.runs.run_limits import RunLimits
 from privity.common.storage.canonical_json import b64, canonical_bytes, unb64
 
 FORMAT_VERSION = 1

@@ -17,8 +17,8 @@ from typing import Any
 
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.planned_run import planned_session
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
+from privity.common.runs.planned_run import planned_session
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.domain_discovery import stand_in
 

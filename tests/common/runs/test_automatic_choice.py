@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.schema import Schema, parse_schema
+from privity.common.runs.automatic_choice import CANDIDATES, LARGEST_PART, choose, noise_part
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.automatic_choice import CANDIDATES, LARGEST_PART, choose, noise_part
 
 DELTA = Fraction(1, 10**9)
 

@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.consortium.manifest import Manifest
-from privity.common.consortium.published_limits import PublishedLimits
-from privity.common.consortium.run_limits import RunLimits
 from privity.common.crypto.identity import Identity
 from privity.common.errors import PrivityError
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER
+from privity.common.runs.published_limits import PublishedLimits
+from privity.common.runs.run_limits import RunLimits
 from privity.common.storage.canonical_json import b64
 
 NORTH, SOUTH = Identity.generate(), Identity.generate()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
+from privity.common.consortium.manifest import Split
 from privity.common.privacy.discovery import loss_of, read_discovery
-from privity.common.privacy.run_record import OWN_MODEL, RunRecord
+from privity.common.protocol.run_record import OWN_MODEL, RunRecord
 from privity.common.text.first_few import first_few
 
 FORMAT_VERSION = 1
@@ -136,20 +136,6 @@ SENTENCES = {
     ),
 }
 """Every sentence that a statement may have in words; docs/privacy.md lists each with its test."""
-
-
-class Split(StrEnum):
-    """How the rows came to the parties, which decides whose neighbouring tables the guarantee is about.
-
-    With all of them, neighbours are tables of one party that differ in one row.
-    """
-
-    NONE = "none"
-    """Nobody split a table: each party has rows of its own."""
-    POSITION = "position"
-    """A simulation split one table by the positions of rows: neighbours may be joint tables, too."""
-    GIVEN = "given"
-    """A simulation split one table by what rows hold: the guarantee is for the split as given."""
 
 
 def privacy_statement(

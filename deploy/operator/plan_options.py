@@ -13,8 +13,8 @@ from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import PrivityError, Problem, ProblemsFound
 from privity.common.privacy.budget import parse_epsilon
+from privity.common.runs.automatic_choice import LIKELY_ROWS
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.automatic_choice import LIKELY_ROWS
 from privity.deploy.operator.operator_folder import newest_manifest
 from privity.deploy.planning.rehearsal import LARGEST_PAIR
 
