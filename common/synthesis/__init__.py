@@ -3,6 +3,6 @@
 An algorithm asks a session and gets statistics: it knows neither rows nor sockets. Its settings are declared once.
 
 Open ``algorithms`` for each algorithm, ``learning`` for steps that several of them take, ``inference`` for fits of a
-distribution to noisy marginals, ``models`` for what is released, ``algorithm_settings.py`` for how a setting is
-declared, and ``automatic_choice.py`` for which algorithm a run takes that names none.
+distribution to noisy marginals, ``models`` for what is released, and ``algorithm_settings.py`` for how a setting is
+declared.
 """

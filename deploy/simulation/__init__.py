@@ -2,6 +2,6 @@
 
 It protects nobody: one machine holds all rows and keys, and the release says so.
 
-Open ``simulated_run.py`` for the run, ``table_splitting.py`` for how rows are given to parties,
-``child_processes.py`` for the processes, and ``phase_times.py`` for how long each phase took.
+Open ``simulated_run.py`` for the run, ``table_splitting.py`` for how rows are given to parties, and
+``child_processes.py`` for the processes.
 """
