@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,23 +9,19 @@ from datetime import datetime
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import flask
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import exact_number, parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger import Entry, Kind, Ledger
-from privity.common.privacy.ledger_folder import declared, open_ledger, whose
+from privity.common.privacy.ledger_folder import declared
 from privity.common.privacy.ledger_reader import Curve, LedgerReader, Point, RunCharges
 from privity.common.privacy.population import Population
 from privity.common.privacy.population_change import change_population, in_words, return_reserved
 from privity.common.text.utc_times import utc_now
 from privity.deploy.console.local_site import LocalSite, changed
-from privity.party.config import PartyConfig, ledger_of
-
-if TYPE_CHECKING:
-    from privity.deploy.console.party_console import OwnerFiles
+from privity.deploy.console.owner_files import OwnerFiles
 
 A_PAGE = 100
 MOST_POINTS = 200
@@ -35,38 +30,6 @@ MOST_DIGITS = 24
 """Of a decimal in a field."""
 TOTALS: dict[str, Callable[[str, str], Fraction]] = {"total_epsilon": parse_epsilon, "total_delta": parse_delta}
 """Fields of the form that changes a total, and what reads each."""
-
-
-class OpenLedgers:
-    """Ledgers that stay open, each with what was read of it: to open one reads all its lines."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._open: dict[Path, tuple[Ledger, LedgerReader]] = {}
-
-    def of(self, name: str, path: Path, config: PartyConfig | None = None) -> Ledger:
-        """The ledger of these people in this file.
-
-        Args:
-            config: of the node that charges it, if it is the node's.
-        """
-        return self._of(name, path, config)[0]
-
-    def reader(self, name: str, path: Path) -> LedgerReader:
-        """What is read of it."""
-        return self._of(name, path, None)[1]
-
-    def _of(self, name: str, path: Path, config: PartyConfig | None) -> tuple[Ledger, LedgerReader]:
-        key = path.resolve()
-        with self._lock:
-            found = self._open.get(key)
-            # It may have been taken away, merged, set back, or put in another's place since.
-            stands = found is not None and whose(path) == name and found[0].is_as_read()
-            # What a run of this node was charged is found by the node's own mark.
-            if found is None or not stands or (config is not None and not found[0].node):
-                book = open_ledger(name, path) if config is None else ledger_of(config, name)
-                found = self._open[key] = (book, LedgerReader(book))
-            return found
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,8 @@ They read the node's own files by the functions that the commands read them with
 
 from __future__ import annotations
 
-import contextlib
-import sqlite3
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 
@@ -24,16 +21,15 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.process import is_at_work
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger import Ledger
-from privity.common.privacy.ledger_folder import default_ledger
 from privity.common.release.release_contents import REPORT
 from privity.common.release.release_folder import is_release
-from privity.common.storage.journal import Journal
 from privity.common.text.utc_times import utc_now
 from privity.deploy.console.audit_log import AuditLog
-from privity.deploy.console.budget_pages import BudgetPages, OpenLedgers, budget_of
+from privity.deploy.console.budget_pages import BudgetPages, budget_of
 from privity.deploy.console.local_site import LocalSite, changed
+from privity.deploy.console.owner_files import OwnerFiles
 from privity.deploy.console.policy_pages import PolicyPages
-from privity.deploy.console.release_files import RELEASES, files_of, release_file
+from privity.deploy.console.release_files import files_of, release_file
 from privity.deploy.console.run_explanations import Explanations, NotYet
 from privity.deploy.console.run_list import RunLine, run_list
 from privity.deploy.console.run_standing import COMPLETED, standing, under_way
@@ -41,10 +37,9 @@ from privity.deploy.consortium.check_result import Check, Verdict
 from privity.deploy.consortium.doctor_checks import examine_party
 from privity.deploy.operator.curator_link import party_client
 from privity.party import joining, run_notice
-from privity.party.approvals import Approvals, Filed
-from privity.party.config import JOURNAL_FILE, PartyConfig, load_config
+from privity.party.approvals import Filed
 from privity.party.other_nodes import OtherNodes
-from privity.party.policy import Policy, load_policy
+from privity.party.policy import Policy
 from privity.party.policy_file import policy_obeyed
 from privity.party.sources.pass_progress import pass_in_words
 
@@ -66,57 +61,6 @@ CAUSES = {
     "rows": "Other people on this computer can open or change the file with your rows.",
 }
 """What is wrong, by the doctor's check of which the remedy is a command."""
-
-
-@dataclass
-class OwnerFiles:
-    """What a node has on disk, read anew for every page; the ledger stays open.
-
-    Args:
-        file: party.toml.
-
-    Attributes:
-        last_look: when this console last looked whether all is well, and how much was found.
-    """
-
-    file: Path
-
-    def __post_init__(self) -> None:
-        self.config: PartyConfig = load_config(self.file)
-        journal = self.config.state / JOURNAL_FILE
-        if not journal.exists():
-            raise PrivityError(Catalogue.OUT_OF_ORDER, missing=journal, first="privity party serve")
-        self.journal = Journal(journal)
-        self.approvals = Approvals(self.journal)
-        self.releases = self.file.absolute().parent / RELEASES
-        self.books = OpenLedgers()
-        self.last_look: tuple[str, int] | None = None
-
-    def policy(self, file: Path | None = None, known: Sequence[str] | None = None) -> Policy:
-        """As the node would read it now.
-
-        Args:
-            file: another one than the node's; known: names of the schema's attributes.
-        """
-        return load_policy(file or self.config.policy, lambda name: self._book(name).population, known)
-
-    def ledger(self, policy: Policy) -> Ledger:
-        """The population's ledger."""
-        return self._book(policy.population.name)
-
-    def opened(self) -> tuple[Policy, Ledger]:
-        """Both."""
-        policy = self.policy()
-        return policy, self.ledger(policy)
-
-    def read_ahead(self) -> None:
-        """Read every line of the ledger, which takes a while if there are many, before a page asks for them."""
-        with contextlib.suppress(PrivityError, sqlite3.Error):  # the pages say what is wrong
-            name = self.opened()[0].population.name
-            self.books.reader(name, self.config.ledger or default_ledger(name)).newest(0, 1)
-
-    def _book(self, name: str) -> Ledger:
-        return self.books.of(name, self.config.ledger or default_ledger(name), self.config)
 
 
 def party_site(file: Path) -> LocalSite:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import flask
 
@@ -15,10 +14,8 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.console import policy_form as forms
 from privity.deploy.console.local_site import LocalSite, changed
+from privity.deploy.console.owner_files import OwnerFiles
 from privity.party.policy import Approval, Policy
-
-if TYPE_CHECKING:
-    from privity.deploy.console.party_console import OwnerFiles
 
 TITLES = {name: one.title for name, one in ALGORITHMS.items()}
 
