@@ -148,6 +148,7 @@ def _known_of_run(plan: RunPlan) -> dict[str, object]:
         "run": spec.run,
         "plan_digest": plan.digest,
         "algorithm": spec.algorithm,
+        "settings": dict(spec.settings),
         "epsilon": str(spec.epsilon),
         "delta": str(spec.delta),
         "tolerate": spec.tolerate,

@@ -119,6 +119,8 @@ DECLARED = {"attributes": ["x0"], "declared_by": "organiser"}
         (of_run(plan_digest="0" * 64), "states another plan_digest"),
         (of_run(epsilon="2"), "states another epsilon"),
         (of_run(algorithm="mst"), "states another algorithm"),
+        (of_run(settings={"rounds": 7}), "states another settings"),
+        (of_run(rows=7), "states another number of rows than the operator asked for"),
         (lambda run, _: run["files"].pop("model.json"), "does not name exactly the files of a release"),
         (lambda run, _: run["files"].update({"more.txt": "0" * 64}), "does not name exactly the files of a release"),
         (lambda run, _: run["files"].pop(PRIVACY), "names another privacy.json"),
@@ -217,7 +219,7 @@ def test_a_curator_that_tells_parties_different_digests_is_shown_to_every_reader
     consortium = make_consortium(3, domain=(2, 3), rows=20, simulation=False)
     release = tmp_path / "release"
     consortium.drive(release, algorithm="one-way", close=False)
-    other = forged(release, of_run(bytes=7))
+    other = forged(release, of_run(cells={"learning": 7}))
     replies = [consortium.tell(f"party-{k}", other if k == 3 else attest(release)) for k in (1, 2, 3)]
     statements = [reply.attestation for reply in replies if isinstance(reply, Attested)]
     assert len(statements) == 3

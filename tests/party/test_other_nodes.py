@@ -29,6 +29,7 @@ def test_a_copy_of_a_node_takes_no_part_under_the_other_ones_enrolment(tmp_path:
     first, other = enrolled(NAME), enrolled("party-2")
     assert enrolled(NAME) == first, "one process gives one enrolment"
     becomes_the_copy(consortium)
+    consortium.parties[NAME].engine._admission._process = "c" * 32  # of another process
     copy = enrolled(NAME)
     assert len({first.process, copy.process, other.process}) == 3
     assert all(len(each.process) == 32 for each in (first, copy, other))
