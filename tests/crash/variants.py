@@ -14,6 +14,7 @@ from privity.curator.run_driver import RunDriver
 from privity.curator.signed_releases import SignedReleases
 from privity.party.charged_releases import ChargedReleases
 from privity.party.ledger_rollback import KnownLedger
+from privity.party.step_answers import PartyEngine
 from privity.party.transcript import Transcripts
 
 CURATOR = "curator"
@@ -24,7 +25,10 @@ def _sound(_who: str, _life: int) -> None:
 
 
 def _party_forgets(who: str, _life: int) -> None:
-    """Vectors, answers and replies are in memory only, and the ledger takes any answer, and knows of none."""
+    """Vectors, answers and replies are in memory only, the ledger takes any answer, and knows of none.
+
+    Nor does it look at what the curator has of it, by which a node that was set back is found.
+    """
     charge = Ledger.charge
 
     def unanswered(self: Ledger, asked: Charge, allowance: Allowance, party: str) -> bool:
@@ -39,6 +43,7 @@ def _party_forgets(who: str, _life: int) -> None:
             lambda key: any(word in key for word in ("/vector/", "/selection/", "/reply/", "/transcript/step/"))
         )
         Ledger.settle, Ledger.charge = settled, unanswered
+        PartyEngine.check_answered = PartyEngine.check_statements = lambda *_told: None
 
 
 def _party_seals_anew(who: str, _life: int) -> None:

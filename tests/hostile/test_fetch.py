@@ -60,6 +60,11 @@ class LyingCurator(rpc.OperatorServicer):
     def Submit(self, request: pb.SubmitRequest, context: grpc.ServicerContext) -> pb.SubmitReply:  # noqa: N802
         return pb.SubmitReply(run=self.status.run)
 
+    def GetParties(  # noqa: N802
+        self, request: pb.PartiesRequest, context: grpc.ServicerContext
+    ) -> pb.PartiesReply:
+        return pb.PartiesReply()
+
     def List(self, request: pb.ListRequest, context: grpc.ServicerContext) -> pb.RunList:  # noqa: N802
         return pb.RunList(runs=[self.status])
 

@@ -30,7 +30,7 @@ for file in /member/join-*.json; do
   key "$(basename "$file")" ""
 done
 {{- if eq .Values.role "party" }}
-for file in authority.pem policy.toml; do
+for file in policy.toml; do
   setting "$file"
 done
 key tls.pem ""
