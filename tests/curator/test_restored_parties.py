@@ -57,8 +57,8 @@ def test_a_restored_party_gets_back_what_it_signed_of_a_release_and_of_a_run_tha
             assert await end_of(runs, "autumn") == (COMPLETED, "")
             spent = ledger.spent("autumn")
             network.submit("token-2", request(), "winter")
-            # The one is enrolled, and the other has yet to approve.
-            await until(lambda: consortium.parties[NAME].journal.content("winter/reply/enrol"))
+            # The one is enrolled, as the curator knows, and the other has yet to approve.
+            await until(lambda: runs._journal.content(f"winter/answer/enrol/{NAME}"))
             await until(lambda: runs.get("winter").state == WAITING)
             await network.stop_agent(NAME)
             restore(consortium)
