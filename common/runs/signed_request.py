@@ -75,12 +75,8 @@ class SignedRequest:
             {"format_version": FORMAT_VERSION, "request": self.content, "signature": b64(self.signature)}
         )
 
-    def fault(self, manifest: Manifest, now: str | None = None) -> str:
-        """Why nobody may take this for a request of an operator of the consortium now; empty if one may.
-
-        Args:
-            now: in UTC; by default by the clock of this machine.
-        """
+    def fault(self, manifest: Manifest) -> str:
+        """Why nobody may take this for a request of an operator of the consortium now; empty if one may."""
         certificate = manifest.certificate_of("operator", self.operator)
         if certificate is None:
             return f"the manifest lists no operator {self.operator}"
@@ -92,7 +88,7 @@ class SignedRequest:
             return "the operator signed it for another consortium"
         if self.content["schema_digest"] != manifest.schema_digest:
             return "the operator signed it for another schema"
-        if self.content["expires"] <= (now or utc_now()):
+        if self.content["expires"] <= utc_now():
             return f"the operator's request expired at {self.content['expires']}"
         return ""
 
