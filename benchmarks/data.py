@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from privity.assessment.simulation.table_splitting import split_rows
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema, load_schema
 from privity.common.data.table_reading import read_table
-from privity.deploy.simulation.table_splitting import split_rows
 
 
 @dataclass(frozen=True)

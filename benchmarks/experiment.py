@@ -26,7 +26,7 @@ Shown = str | Callable[[Sequence[Record]], str]
 """A measure, of which a cell has the mean (least-greatest), or what makes a cell of its records."""
 
 NONE = "-"
-CODE = ("common/synthesis", "common/privacy", "party/charged_releases.py", "deploy/planning/in_process_backend.py")
+CODE = ("common/synthesis", "common/privacy", "party/charged_releases.py", "assessment/planning/in_process_backend.py")
 """What decides most results besides the point: a change of it makes kept results old."""
 
 

@@ -28,10 +28,10 @@ from pathlib import Path
 
 import numpy as np
 
+from privity.assessment.audit.auditor import Finding, audit
+from privity.assessment.audit.findings import WIDE, as_markdown, as_table
+from privity.assessment.audit.subject import Seen, Source, Subject, generator
 from privity.common.text.terminal import console
-from privity.deploy.audit.auditor import Finding, audit
-from privity.deploy.audit.findings import WIDE, as_markdown, as_table
-from privity.deploy.audit.subject import Seen, Source, Subject, generator
 
 CHUNK = 200_000  # runs drawn together
 

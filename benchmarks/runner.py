@@ -20,8 +20,8 @@ from benchmarks.data import Data
 from benchmarks.experiment import Experiment, Picture, Point, Record, chosen
 from benchmarks.plots import draw
 from benchmarks.store import ROOT, Store, code_digest
+from privity.assessment.planning.worker_processes import worker_processes
 from privity.common.errors import PrivityError
-from privity.deploy.planning.worker_processes import worker_processes
 
 PAGES = ROOT / "docs/benchmarks"
 NAMES = sorted(module.name for module in pkgutil.iter_modules(experiments.__path__))

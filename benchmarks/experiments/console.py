@@ -68,7 +68,7 @@ def history(config: Path, lines: int) -> None:
 @contextmanager
 def console(config: Path) -> Iterator[tuple[str, psutil.Process]]:
     """The command at work: its link, and its process."""
-    command = [sys.executable, "-m", "privity.deploy.cli.main", "party", "console", "--config", str(config)]
+    command = [sys.executable, "-m", "privity.interfaces.cli.main", "party", "console", "--config", str(config)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as child:
         assert child.stdout is not None
         links = (found[0] for line in child.stdout if (found := re.search(r"http://\S+link=\S+", line)))
@@ -137,6 +137,6 @@ EXPERIMENT = Experiment(
             },
         ),
     ),
-    code=("common/privacy", "deploy/console", "party"),
+    code=("common/privacy", "interfaces/console", "party"),
     alone=lambda _: True,
 )

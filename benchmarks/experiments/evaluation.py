@@ -99,7 +99,7 @@ def measure(point: Point, seed: int, data: Data) -> Values:
             privity("synthesize", *made, *budget, state=state)
         files = ["--json", folder / "e.json"] + (["--html", folder / "e.html"] if point["page"] else [])
         quick = ["--quick"] if point["mode"] == "quick" else []
-        command = [sys.executable, "-m", "privity.deploy.cli.main", "evaluate", "--real", real, *given]
+        command = [sys.executable, "-m", "privity.interfaces.cli.main", "evaluate", "--real", real, *given]
         started = time.perf_counter()
         process = subprocess.Popen([*command, "--schema", schema, *files, *quick], stdout=subprocess.DEVNULL)
         _, status, used = os.wait4(process.pid, 0)
@@ -155,6 +155,6 @@ EXPERIMENT = Experiment(
         ),
     ),
     tables=("adult", "cps_taxunits"),
-    code=("deploy/evaluation", "common/release/evaluation", "common/data"),
+    code=("assessment/evaluation", "common/release/evaluation", "common/data"),
     alone=lambda _: True,
 )  # fmt: skip

@@ -284,7 +284,7 @@ class Walk:
         if not self._now:
             python, path = os.environ["BEFORE_PYTHON"], os.environ["BEFORE_PATH"]
         variables = {**os.environ, "XDG_STATE_HOME": str(self.folder / "state"), "PYTHONPATH": path, "COLUMNS": "1000"}
-        command = [python, "-m", "privity.deploy.cli.main", *map(str, arguments)]
+        command = [python, "-m", "privity.interfaces.cli.main", *map(str, arguments)]
         done = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)
         self.commands += count
         if done.returncode:

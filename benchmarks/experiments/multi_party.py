@@ -19,13 +19,13 @@ from benchmarks.experiment import CODE, Experiment, Picture, Point, Table, Value
 from benchmarks.methods.classification_tasks import DEGREES
 from benchmarks.methods.learning import party_bytes, simulated, synthesize
 from benchmarks.methods.table_distances import distances, variation
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.coded_table import CodedTable, Column
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import parse_schema
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.release.evaluation.classifier_utility import Task, hold_out, majority_error, misclassification
 from privity.common.synthesis.learning.covering_design import optimal_design
-from privity.deploy.planning.in_process_backend import InProcessBackend
 
 COMPARED: dict[str, tuple[str, dict[str, Any]]] = {
     "dp-subn": ("dp-subn", {}),

@@ -25,7 +25,7 @@ TIMES = 3
 
 def privity(*arguments: str | Path, state: Path) -> None:
     """Run the command, with ledgers in a folder that is not the account's."""
-    command = [sys.executable, "-m", "privity.deploy.cli.main", *arguments]
+    command = [sys.executable, "-m", "privity.interfaces.cli.main", *arguments]
     variables = {**os.environ, "XDG_STATE_HOME": str(state)}
     subprocess.run(command, env=variables, check=True, capture_output=True)
 

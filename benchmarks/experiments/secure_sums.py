@@ -72,7 +72,7 @@ def job(point: Point, out: Path, data: Data) -> Values:
     table, schema = data.files("adult")
     kind = ("--secure-sum", "masks") if point["sum"] == "`masks`" else ()
     seconds, said = run(
-        "privity.deploy.cli.main", "simulate", "--data", table, "--schema", schema, "--epsilon", "1", "--seed", "1",
+        "privity.interfaces.cli.main", "simulate", "--data", table, "--schema", schema, "--epsilon", "1", "--seed", "1",
         "--patience", "300", "--out", out, "--parties", point["parties"], *kind,
     )  # fmt: skip
     kilobytes = max(party_bytes(json.loads((out / "run.json").read_text())).values()) / 1000

@@ -10,8 +10,8 @@ from typing import Any
 from benchmarks.data import Data
 from benchmarks.experiment import Experiment, Point, Table, Values, grid, middle_of
 from benchmarks.methods.soak_work import REQUEST, provisioned, started_nodes
+from privity.assessment.simulation.child_processes import ProcessGroup
 from privity.deploy.operator.run_submission import submit_to
-from privity.deploy.simulation.child_processes import ProcessGroup
 
 PARTIES, RUNS = 3, 8
 WAYS: dict[str, dict[str, Any]] = {

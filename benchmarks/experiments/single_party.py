@@ -21,6 +21,7 @@ from benchmarks.methods import marginal_baselines, private_classifiers
 from benchmarks.methods.classification_tasks import TASKS
 from benchmarks.methods.learning import errors_of, learn
 from benchmarks.methods.partly_exact_session import partly_exact_session
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.privacy.run_budget import PureBudget
@@ -28,7 +29,6 @@ from privity.common.release.evaluation.classifier_utility import hold_out
 from privity.common.release.evaluation.marginal_distance import marginal_distances
 from privity.common.synthesis.inference.fit_choice import TABLES
 from privity.common.synthesis.models.bayesian_network import BayesianNetwork
-from privity.deploy.planning.in_process_backend import InProcessBackend
 
 
 @dataclass(frozen=True)

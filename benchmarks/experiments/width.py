@@ -92,6 +92,6 @@ EXPERIMENT = Experiment(
         ),
         Text("refusals", _words),
     ),
-    code=(*CODE, "common/data", "common/release", "deploy/evaluation", "party"),
+    code=(*CODE, "common/data", "common/release", "assessment/evaluation", "party"),
     alone=lambda _: True,
 )  # fmt: skip

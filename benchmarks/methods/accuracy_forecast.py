@@ -13,9 +13,9 @@ import numpy as np
 from benchmarks.experiment import Values
 from benchmarks.methods.learning import synthesize
 from benchmarks.methods.profile_fit import TableFit, fit_table, profiles_of
+from privity.assessment.planning.expected_error import Grid, estimates
+from privity.assessment.planning.rehearsal import Shape, compared_pairs, pair_distances
 from privity.common.data.coded_table import CodedTable
-from privity.deploy.planning.expected_error import Grid, estimates
-from privity.deploy.planning.rehearsal import Shape, compared_pairs, pair_distances
 
 COMPARED = ("dp-subn", "privbayes", "jtree", "one-way")
 

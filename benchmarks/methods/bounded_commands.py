@@ -33,7 +33,7 @@ def bounded(arguments: Sequence[str | Path], folder: Path, seconds: float, most_
         ``outcome``, ``seconds`` of wall clock, ``cpu`` with that of its children, ``peak`` in GB of its largest
         process, and ``words``, what it said last on standard error, unless it is done.
     """
-    command = [sys.executable, "-m", "privity.deploy.cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "privity.interfaces.cli.main", *map(str, arguments)]
     variables = {**os.environ, "XDG_STATE_HOME": str(folder), "HOME": str(folder), "COLUMNS": "2000"}
 
     def limit() -> None:

@@ -11,13 +11,13 @@ import numpy as np
 from benchmarks.experiment import Values
 from benchmarks.methods.learning import learn
 from benchmarks.methods.own_process import peak
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.coded_table import CodedTable, code_type
 from privity.common.data.contingency_tables import count_marginals
 from privity.common.data.schema import parse_schema
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models.copula_model import columns_of
-from privity.deploy.planning.in_process_backend import InProcessBackend
 
 ROWS_AT_ONCE = 1 << 19
 FOLLOWS = 85

@@ -17,11 +17,11 @@ from scipy.special import ndtri
 from benchmarks.methods.conjunctions import Dummies, Numbers, Queries, dummies_of, errors_of
 from benchmarks.methods.learning import learn
 from benchmarks.methods.partly_exact_session import partly_exact_session
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.coded_table import CodedTable
 from privity.common.privacy.advanced_composition import advanced_epsilon
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models.copula_model import CopulaModel, blocks_of
-from privity.deploy.planning.in_process_backend import InProcessBackend
 
 DELTA = Fraction(1, 2**30)
 EPSILON = Fraction(1)

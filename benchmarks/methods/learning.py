@@ -15,6 +15,8 @@ import numpy as np
 
 from benchmarks.data import Data, split_table
 from benchmarks.experiment import Values
+from privity.assessment.planning.in_process_backend import InProcessBackend
+from privity.assessment.simulation.simulated_run import Simulation, simulate
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.table_reading import read_table
 from privity.common.protocol.session import Session
@@ -23,8 +25,6 @@ from privity.common.synthesis import algorithms
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model
 from privity.common.wire.v1.privity_pb2 import RunEvent
-from privity.deploy.planning.in_process_backend import InProcessBackend
-from privity.deploy.simulation.simulated_run import Simulation, simulate
 
 PATIENCE = 300.0
 """Seconds of a party's silence: many processes share few cores."""

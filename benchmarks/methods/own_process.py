@@ -12,11 +12,11 @@ from unittest.mock import patch
 
 import psutil
 
+from privity.assessment.planning.worker_processes import worker_processes
 from privity.common.data.coded_table import CodedTable
 from privity.common.synthesis.models import Model
-from privity.deploy.planning.worker_processes import worker_processes
-from privity.deploy.python.discovery import SYNTHESIZERS
-from privity.deploy.python.ledgers import declare_population
+from privity.discovery import SYNTHESIZERS
+from privity.ledgers import declare_population
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")

@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from privity.assessment.planning.in_process_backend import RUN, InProcessBackend
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import NoisyTables
@@ -13,7 +14,6 @@ from privity.common.privacy.run_budget import PureBudget, Share
 from privity.common.protocol.round import Round, Tables
 from privity.common.protocol.session import Session
 from privity.common.protocol.steps import SelectionStep, SelectTable
-from privity.deploy.planning.in_process_backend import RUN, InProcessBackend
 from privity.party.answers_from_rows import PairScores, TableCounts, distances
 
 NO_NOISE = 1e-6

@@ -14,9 +14,9 @@ from itertools import combinations, product
 import numpy as np
 from scipy.special import expit, logit
 
+from privity.assessment.planning.invented_tables import ATTRIBUTES, ROWS, Profile, sample, sample_loadings
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_table
-from privity.deploy.planning.invented_tables import ATTRIBUTES, ROWS, Profile, sample, sample_loadings
 
 MOST_ROWS, MOST_ATTRIBUTES = 5000, 18
 """Of a table that are looked at: enough for means, and quick."""

@@ -17,11 +17,11 @@ from benchmarks.experiment import Point, Values
 from benchmarks.methods.learning import learn, session_over
 from benchmarks.methods.library_tables import library_tables
 from benchmarks.methods.seeded_session import Ground
+from privity.assessment.planning.invented_tables import invent, shipped_profiles
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.protocol.session import Session
 from privity.common.synthesis.models import Model
-from privity.deploy.planning.invented_tables import invent, shipped_profiles
 
 LEAST_ROWS = 8000
 """In shorter tables of the library noise is nearly all there is."""

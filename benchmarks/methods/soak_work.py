@@ -17,12 +17,12 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.methods.node_samples import Sampler, entries, kept_files
+from privity.assessment.simulation.child_processes import ProcessGroup
 from privity.common.data.schema import load_schema
 from privity.common.protocol.secure_sum_method import Method, sum_kind
 from privity.deploy.consortium.provisioning import HOST, Consortium, Limits, point_to, provision
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.run_submission import submit_to
-from privity.deploy.simulation.child_processes import ProcessGroup
 
 ATTRIBUTES = {"colour": ("red", "green", "blue"), "size": ("s", "m", "l", "xl"), "heavy": ("yes", "no")}
 ROWS = 30

@@ -15,9 +15,9 @@ import psutil
 from benchmarks.experiment import Values
 from benchmarks.methods.made_rows import made_schema
 from benchmarks.methods.soak_work import MASKS, PATIENCE, REQUEST, started_nodes
+from privity.assessment.simulation.child_processes import ProcessGroup
 from privity.deploy.consortium.provisioning import Limits, provision
 from privity.deploy.operator.run_submission import submit_to
-from privity.deploy.simulation.child_processes import ProcessGroup
 
 SYNTHETIC_ROWS = 1_000_000
 DELTA = Fraction(1, 10**9)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from privity.assessment.planning.cost_forecast import Arithmetic, Planner
 from privity.common.protocol.secure_sum_method import MASKS, PAILLIER, USUAL_KEY_BITS
 from privity.common.protocol.session import Session
-from privity.deploy.planning.cost_forecast import Arithmetic, Planner
 
 NO_ARITHMETIC = Arithmetic(0.0, 0.0)
 

@@ -18,8 +18,8 @@ from privity.common.protocol.secure_sum_method import Method
 from privity.common.protocol.step_limits import ROUND_CELLS
 from privity.common.storage.safe_files import write_text
 from privity.common.text import terminal
-from privity.deploy.cli.main import run
 from privity.deploy.options import sum_options
+from privity.interfaces.cli.main import run
 
 LARGEST_CELLS = ROUND_CELLS
 UNITS = {"stages": "s", "core_seconds": "core-s", "peak_mb": "MB at most"}

@@ -20,6 +20,7 @@ import numpy as np
 from phe import paillier as phe_paillier
 
 from benchmarks.secure_sum.consortium import Consortium, PartyProcesses, Task
+from privity.assessment.planning.worker_processes import worker_processes
 from privity.common.crypto import paillier
 from privity.common.protocol.steps import Reply, Step
 from privity.common.storage.journal import Journal
@@ -27,7 +28,6 @@ from privity.common.wire.codec import encode_reply, encode_step
 from privity.curator.answer_store import Answers
 from privity.curator.sum_rounds import RoundAtWork
 from privity.curator.traffic_meter import Meter
-from privity.deploy.planning.worker_processes import worker_processes
 
 FLOOR_PRODUCTS, FLOOR_POWERS = 20_000, 50
 SAMPLE_SECONDS = 4.0

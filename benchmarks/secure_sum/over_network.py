@@ -20,8 +20,8 @@ import pandas as pd
 import psutil
 
 from benchmarks.secure_sum.consortium import ATTRIBUTES, EPSILON, Task
+from privity.assessment.simulation.simulated_run import Simulation, simulate
 from privity.common.wire.v1.privity_pb2 import RunEvent
-from privity.deploy.simulation.simulated_run import Simulation, simulate
 
 ROWS = 300_000
 """Of all parties together; made up."""

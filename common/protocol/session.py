@@ -5,8 +5,8 @@ awaits. It sees statistics; it never sees rows, parties' vectors, sockets or key
 mechanism here, is put on the run's record, and goes to the backend as a step.
 
 Where the rows are is the backend's: one owner's own (``privity.party.local_backend``), those of parties over a network
-(``privity.curator.network_backend``), of tables in this process (``privity.deploy.planning.in_process_backend``), or
-nowhere (``privity.common.runs.planned_run``).
+(``privity.curator.network_backend``), of tables in this process
+(``privity.assessment.planning.in_process_backend``), or nowhere (``privity.common.runs.planned_run``).
 """
 
 from __future__ import annotations

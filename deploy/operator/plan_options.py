@@ -9,6 +9,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, TypeVar
 
+from privity.assessment.planning.rehearsal import LARGEST_PAIR
 from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import PrivityError, Problem, ProblemsFound
@@ -16,7 +17,6 @@ from privity.common.privacy.budget import parse_epsilon
 from privity.common.runs.automatic_choice import LIKELY_ROWS
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.operator.operator_folder import newest_manifest
-from privity.deploy.planning.rehearsal import LARGEST_PAIR
 
 COMMAND_LINE = "the command line"
 MOST_PARTIES = 100

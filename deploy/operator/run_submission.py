@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from privity.assessment.planning.run_cost import about
 from privity.common.consortium.manifest import Manifest
 from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import load_schema
@@ -22,7 +23,6 @@ from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.operator_folder import client_of, newest_manifest
 from privity.deploy.operator.request_options import with_algorithm
 from privity.deploy.operator.run_status import RunEvent
-from privity.deploy.planning.run_cost import about
 
 COMPLETED = "COMPLETED"
 

@@ -23,7 +23,7 @@ from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFoun
 from privity.common.formats.toml_file import read_toml
 from privity.common.privacy.ledger_folder import ledgers_folder
 from privity.common.text.terminal import say
-from privity.deploy.cli.main import run
+from privity.interfaces.cli.main import run
 from privity.party.config import load_config, read_policy
 
 if TYPE_CHECKING:

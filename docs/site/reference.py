@@ -13,7 +13,7 @@ import typer
 
 import privity
 from privity.common import errors, exit_codes, formats
-from privity.deploy.cli.main import app
+from privity.interfaces.cli.main import app
 
 PYTHON = {
     "One owner": ("Synthesizer", "Schema", "SavedModel", "load_model"),
@@ -28,7 +28,7 @@ RETURNED = (
     "connections.Consortium", "connections.Run", "marginals.Marginals", "marginals.Marginal", "releases.Statement",
     "progress_and_plans.Plan", "progress_and_plans.Progress", "progress_and_plans.Status",
 )  # fmt: skip
-"""Classes of ``privity.deploy.python`` that are never made by their name, but returned."""
+"""Classes beside ``privity`` that are never made by their name, but returned."""
 
 FORMS = Path(formats.__file__).parent
 Page = tuple[str, str]
@@ -64,7 +64,7 @@ def python_page() -> str:
         lines += ["```", ""]
     lines += ["## What these return", "", "```{eval-rst}"]
     for name in RETURNED:
-        lines += [f".. autoclass:: privity.deploy.python.{name}()", "   :members:", ""]
+        lines += [f".. autoclass:: privity.{name}()", "   :members:", ""]
     lines += ["```", ""]
     return "\n".join(lines)
 

@@ -1,23 +1,36 @@
 """Differentially private synthetic tables of one owner's rows or of several owners' joint rows.
 
+What Python users import: they do what the commands do, by the same code and at the same price, and add no way around a
+check.
+
+Open ``synthesizers.py`` for ``fit`` and ``sample``, ``schemas.py`` and ``discovery.py`` for schemas, ``releases.py``
+for what a run published, ``ledgers.py`` for what was spent, ``connections.py`` for runs of a consortium,
+``simulations.py`` for ``simulate``, ``given.py`` for what people hand in, and ``stubs.py`` for what type checkers are
+told. The folders beside them are links to the rooms below.
+
 The names below are loaded when they are first used: ``import privity`` alone loads nothing else.
 """
 
+import os
 from importlib import import_module
 from typing import Any
 
+# Must be said before gRPC is loaded: its core would write lines of its own form among the nodes' log lines. Why a
+# connection does not come about, the party says itself.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
+
 _HOMES = {
     "common.errors": ("PrivityError", "ProblemsFound"),
-    "deploy.python.synthesizers": (
+    "synthesizers": (
         "AIM", "DPCCBN", "DPSUBN", "GaussianCopula", "Independent", "JTree", "MST", "NotFittedError", "OneWay",
         "PrivBayes", "PrivHD", "Synthesizer",
     ),
-    "deploy.python.schemas": ("Schema",),
-    "deploy.python.saved_models": ("SavedModel", "load_model"),
-    "deploy.python.releases": ("Release",),
-    "deploy.python.ledgers": ("Ledger", "declare_population"),
-    "deploy.python.simulations": ("simulate",),
-    "deploy.python.connections": ("connect",),
+    "schemas": ("Schema",),
+    "saved_models": ("SavedModel", "load_model"),
+    "releases": ("Release",),
+    "ledgers": ("Ledger", "declare_population"),
+    "simulations": ("simulate",),
+    "connections": ("connect",),
 }  # fmt: skip
 """Modules, and what each gives; all of it says that its home is ``privity`` (common/public_names.py)."""
 

@@ -1,4 +1,4 @@
-"""Made by ``python -m privity.deploy.python.stubs``: not to be edited."""
+"""Made by ``python -m privity.stubs``: not to be edited."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,16 +7,16 @@ from typing import Any
 from privity.common.errors import PrivityError as PrivityError
 from privity.common.errors import ProblemsFound as ProblemsFound
 from privity.common.privacy.budget import Number
-from privity.deploy.python.connections import connect as connect
-from privity.deploy.python.ledgers import Ledger as Ledger
-from privity.deploy.python.ledgers import declare_population as declare_population
-from privity.deploy.python.releases import Release as Release
-from privity.deploy.python.saved_models import SavedModel as SavedModel
-from privity.deploy.python.saved_models import load_model as load_model
-from privity.deploy.python.schemas import Schema as Schema
-from privity.deploy.python.simulations import simulate as simulate
-from privity.deploy.python.synthesizers import NotFittedError as NotFittedError
-from privity.deploy.python.synthesizers import Synthesizer as Synthesizer
+from privity.connections import connect as connect
+from privity.ledgers import Ledger as Ledger
+from privity.ledgers import declare_population as declare_population
+from privity.releases import Release as Release
+from privity.saved_models import SavedModel as SavedModel
+from privity.saved_models import load_model as load_model
+from privity.schemas import Schema as Schema
+from privity.simulations import simulate as simulate
+from privity.synthesizers import NotFittedError as NotFittedError
+from privity.synthesizers import Synthesizer as Synthesizer
 
 __all__ = [  # noqa: RUF022
     "AIM",

@@ -21,11 +21,11 @@ from privity.common.runs.run_request import parse_request
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models.load_model import load_model
 from privity.curator.server import load_config as load_curator
-from privity.deploy.cli.main import app
 from privity.deploy.consortium.organiser import load_agreement
 from privity.deploy.operator.operator_folder import client_of
 from privity.deploy.operator.request_options import read_spec
-from privity.deploy.python.discovery import SYNTHESIZERS
+from privity.discovery import SYNTHESIZERS
+from privity.interfaces.cli.main import app
 from privity.party.config import load_config as load_party
 from privity.party.policy import load_policy
 from tests.architecture import line_links

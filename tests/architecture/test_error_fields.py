@@ -3,12 +3,8 @@
 import ast
 from string import Formatter
 
-import pytest
-
 from privity.common.errors import Catalogue
-from tests.harness.places import ROOT
-
-PACKAGES = ("common", "party", "curator", "deploy")
+from tests.harness.places import ROOT, sources
 
 
 def fields_of(kind: Catalogue) -> set[str]:
@@ -34,12 +30,9 @@ def missing_fields(source: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("package", PACKAGES)
-def test_every_error_fills_in_its_text(package: str) -> None:
+def test_every_error_fills_in_its_text() -> None:
     found = {
-        str(path.relative_to(ROOT)): missing
-        for path in sorted((ROOT / package).rglob("*.py"))
-        if (missing := missing_fields(path.read_text()))
+        str(path.relative_to(ROOT)): missing for path in sources() if (missing := missing_fields(path.read_text()))
     }
     assert not found
 

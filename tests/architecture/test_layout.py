@@ -12,16 +12,11 @@ from pathlib import Path
 import pytest
 
 import privity.common
-from tests.harness.places import ROOT
+from tests.harness.places import PACKAGES, ROOT, sources
 
-PACKAGES = ("common", "party", "curator", "deploy")
 LONGEST_FILE = 450
 SMALLEST_ROOM = 3
 """Files up to which a room needs no words."""
-
-
-def sources() -> list[Path]:
-    return [p for name in PACKAGES for p in (ROOT / name).rglob("*.py") if "wire/v1" not in p.as_posix()]
 
 
 def imported(path: Path) -> set[str]:
@@ -61,7 +56,7 @@ def test_our_packages_have_one_name() -> None:
 
 def test_tests_lie_where_what_they_test_lies() -> None:
     """A folder of tests has the name of a folder of code, but for those that belong to no one folder."""
-    of_no_one_folder = {"architecture", "crash", "harness", "hostile", "vectors"}
+    of_no_one_folder = {"architecture", "crash", "harness", "hostile", "vectors", "privity"}
     folders = {p.parent.relative_to(ROOT / "tests") for p in (ROOT / "tests").rglob("test_*.py")}
     assert len(folders) > 20
     assert not [f for f in folders if f.parts[0] not in of_no_one_folder and not (ROOT / f).is_dir()]
@@ -107,7 +102,7 @@ def test_only_the_edges_know_grpc_and_generated_types() -> None:
         "deploy/operator/operator_client.py",
         "deploy/operator/live_progress.py",
         "deploy/operator/run_status.py",
-        "deploy/simulation/simulated_run.py",
+        "assessment/simulation/simulated_run.py",
     }
     for path in sources():
         name = path.relative_to(ROOT).as_posix()
@@ -123,7 +118,7 @@ def test_no_process_is_forked_from_one_that_may_have_threads() -> None:
 
     The benchmark of secure sums forks its parties while it has no threads of its own.
     """
-    here = {"deploy/planning/worker_processes.py", "benchmarks/secure_sum/consortium.py", "party/told_in_time.py"}
+    here = {"assessment/planning/worker_processes.py", "benchmarks/secure_sum/consortium.py", "party/told_in_time.py"}
     paths = [*sources(), *(ROOT / "benchmarks").rglob("*.py")]
     words = ("ProcessPoolExecutor", "multiprocessing", "os.fork")
     makers = {p.relative_to(ROOT).as_posix() for p in paths if any(word in p.read_text() for word in words)}
@@ -148,7 +143,7 @@ def test_private_paths_use_no_floating_point_randomness() -> None:
         "common/synthesis/models/",
         "common/data/coded_table.py",
         "common/data/unread_columns.py",
-        "deploy/planning/invented_tables.py",
+        "assessment/planning/invented_tables.py",
     )
     allowed = (
         *sampling,

@@ -6,15 +6,10 @@ import ast
 
 import pytest
 
-from tests.harness.places import ROOT
+from tests.harness.places import ROOT, sources
 
 DOOR = ROOT / "common" / "text" / "terminal.py"
-SOURCES = [
-    p
-    for name in ("common", "party", "curator", "deploy")
-    for p in (ROOT / name).rglob("*.py")
-    if p != DOOR and "wire/v1" not in str(p)
-]
+SOURCES = [p for p in sources() if p != DOOR]
 PRINTING = {"print", "input", "Console", "echo", "secho", "style", "prompt", "confirm", "get_console", "print_json"}
 SHOWING = {"Progress", "Live", "Status"}
 """What rich shows on a console of its own making, unless it is given one."""

@@ -23,10 +23,10 @@ from privity.common.privacy.mechanisms import NoisyMax
 from privity.common.protocol.steps import Contribute, Enrol, Select
 from privity.common.wire.v1 import privity_pb2 as pb
 from tests.harness.consortium import TestConsortium, make_schema, make_table
-from tests.harness.places import ROOT
+from tests.harness.places import NODES, ROOT, sources
 from tests.harness.steps import laplace_round, pure
 
-SOURCES = [p for name in ("common", "party", "curator") for p in (ROOT / name).rglob("*.py") if "wire/v1" not in str(p)]
+SOURCES = sources(*NODES)
 
 # Every field of every message. "public": declared or agreed, or follows from what is; "release": an outcome
 # of a charged mechanism; "sealed": unreadable for the curator; "masked sum": a block of a round, over all parties.
@@ -106,7 +106,7 @@ def calls(tree: ast.AST) -> list[ast.Call]:
 
 def test_an_open_domain_is_closed_by_what_states_its_cost_alone():
     """``Schema.discovered`` takes the cost; a stand-in of a plan has domains that come from no row."""
-    files = [*SOURCES, *(ROOT / "deploy").rglob("*.py")]
+    files = sources()
     closing = {
         (path.relative_to(ROOT).as_posix(), function.name)
         for path in files
@@ -150,9 +150,9 @@ def test_rows_are_read_for_charged_releases_alone() -> None:
     """The audit aside, which samples the same functions in neighbouring worlds."""
     reader = re.compile(r"^(from privity\.party import|import privity\.party\.).*answers_from_rows|"
                         r"^from privity\.party\.answers_from_rows import", re.MULTILINE)  # fmt: skip
-    shipped = [*SOURCES, *(ROOT / "deploy").rglob("*.py")]
+    shipped = sources()
     found = {path.relative_to(ROOT).as_posix() for path in shipped if reader.search(path.read_text(encoding="utf-8"))}
-    audit = {"deploy/audit/mechanisms.py", "deploy/audit/algorithm_runs.py"}
+    audit = {"assessment/audit/mechanisms.py", "assessment/audit/algorithm_runs.py"}
     assert found == {"party/charged_releases.py"} | audit
 
 

@@ -19,8 +19,8 @@ import privity.common.node.curator_trust
 import privity.common.notices.outbox
 import privity.curator.pending_steps
 import privity.curator.run_driver
-import privity.deploy.cli.curator
-import privity.deploy.cli.party
+import privity.interfaces.cli.curator
+import privity.interfaces.cli.party
 import privity.party.agent
 import privity.party.config
 from privity.common.crypto import paillier
@@ -93,9 +93,9 @@ def live(document: dict[str, Any]) -> None:
             _fix_process(life)
     VARIANTS[life.variant](life.who, life.number)
     if life.who == CURATOR:
-        privity.deploy.cli.curator.serve(folder / "curator.toml", None, logs.LogFormat.TEXT, False)
+        privity.interfaces.cli.curator.serve(folder / "curator.toml", None, logs.LogFormat.TEXT, False)
     else:
-        privity.deploy.cli.party.serve(folder / "party.toml", logs.LogFormat.TEXT, False)
+        privity.interfaces.cli.party.serve(folder / "party.toml", logs.LogFormat.TEXT, False)
 
 
 def _impatient(options: Any, *arguments: Any) -> list[tuple[str, Any]]:

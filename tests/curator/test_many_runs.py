@@ -25,11 +25,11 @@ from privity.curator.run_state import Run
 from privity.curator.run_state_machine import COMPLETED
 from privity.deploy.operator.operator_folder import client_of
 from tests.curator.test_run_driver import end_of, request
-from tests.deploy.cli.test_run import operator_of
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.ledgers import charged
 from tests.harness.network import NetworkConsortium
 from tests.harness.places import ROOT
+from tests.interfaces.cli.test_run import operator_of
 
 pytestmark = pytest.mark.process
 

@@ -24,9 +24,9 @@ from privity.deploy.operator.run_status import explained
 from privity.party.approvals import Approvals
 from privity.party.policy import Approval
 from tests.curator.test_run_driver import end_of, request
-from tests.deploy.cli.test_run import operator_of
 from tests.harness.consortium import TestConsortium, make_consortium, open_policy
 from tests.harness.network import NetworkConsortium
+from tests.interfaces.cli.test_run import operator_of
 
 pytestmark = pytest.mark.process
 

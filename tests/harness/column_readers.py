@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from privity.deploy.python.column_types import open_schema
+from privity.column_types import open_schema
 
 
 def ranks_by_all(texts: Sequence[str]) -> np.ndarray:

@@ -20,7 +20,7 @@ from unittest import mock
 
 import psutil
 
-from privity.deploy.cli.main import main
+from privity.interfaces.cli.main import main
 from tests.harness.forked_nodes import forked_nodes
 from tests.harness.places import ROOT
 from tests.harness.zygote import Forked, zygote
@@ -92,7 +92,7 @@ def program(command: str) -> list[str]:
     """A command line of a page, to be run as it stands."""
     name, *arguments = shlex.split(command)
     assert name == "privity"
-    return [sys.executable, "-m", "privity.deploy.cli.main", *arguments]
+    return [sys.executable, "-m", "privity.interfaces.cli.main", *arguments]
 
 
 def here(place: Path, command: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from html import unescape
 from urllib.parse import urlencode, urlsplit
 
-from privity.deploy.console.local_site import LocalSite
+from privity.interfaces.console.local_site import LocalSite
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from privity.assessment.audit import audited_consortium as production
+from privity.assessment.audit.audited_consortium import POPULATION, Consortium
+from privity.assessment.audit.audited_consortium import Member as Party
 from privity.common.crypto.identity import Identity
 from privity.common.crypto.residues import Exponents
 from privity.common.data.coded_table import CodedTable
@@ -28,9 +31,6 @@ from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.wire.codec import encode_step
 from privity.curator.run_driver import RunDriver
 from privity.curator.traffic_meter import Meter
-from privity.deploy.audit import audited_consortium as production
-from privity.deploy.audit.audited_consortium import POPULATION, Consortium
-from privity.deploy.audit.audited_consortium import Member as Party
 from privity.party.charged_releases import EntropySource
 from privity.party.policy import Approval, Policy
 from privity.party.sources.rows import Rows

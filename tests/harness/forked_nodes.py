@@ -1,6 +1,6 @@
 """The nodes of a simulation as forks: for tests that are not about how nodes start.
 
-tests/deploy/cli/test_simulate.py has a simulation whose nodes start as a user's do, to its end.
+tests/interfaces/cli/test_simulate.py has a simulation whose nodes start as a user's do, to its end.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest import mock
 
-from privity.deploy.cli.main import main
-from privity.deploy.simulation.child_processes import ProcessGroup
+from privity.assessment.simulation.child_processes import ProcessGroup
+from privity.interfaces.cli.main import main
 from tests.harness.zygote import Forked, zygote
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from privity.assessment.audit.audited_consortium import sign_spec
 from privity.common.consortium.manifest import Manifest
 from privity.common.crypto.certificates import self_signed
 from privity.common.crypto.identity import Identity
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.runs.signed_request import SignedRequest
-from privity.deploy.audit.audited_consortium import sign_spec
 from tests.harness.tls import OPERATOR
 
 

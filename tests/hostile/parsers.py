@@ -36,7 +36,7 @@ from privity.common.text.short_values import shorten
 from privity.common.text.visible import in_line, in_lines
 from privity.common.wire.codec import MalformedMessageError, decode_reply, decode_step
 from privity.common.wire.v1 import privity_pb2 as pb
-from privity.deploy.python.release_sources import fetch_release
+from privity.release_sources import fetch_release
 
 REFUSALS = (PrivityError, ValueError, MalformedMessageError)
 """How a parser says no. Whatever else it raises is a fault of its own."""

@@ -17,10 +17,10 @@ from privity.common.text.visible import LONGEST_TEXT
 from privity.common.wire.codec import encode_reply
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.curator.grpc_services import OperatorServicer
-from tests.deploy.cli.test_run import OPTIONS, operator_of
 from tests.harness.command import privity
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
+from tests.interfaces.cli.test_run import OPTIONS, operator_of
 
 pytestmark = pytest.mark.process
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from privity.assessment.audit.audited_consortium import sign_spec
 from privity.common.consortium.manifest import Manifest, read_manifest, sign_manifest
 from privity.common.consortium.member_folder import make_folder, make_join
 from privity.common.consortium.schema_file import END_AWAITED, SCHEMA_AWAITED, SchemaFile
@@ -26,7 +27,6 @@ from privity.common.wire.codec import decode_reply, encode_step
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.curator import joining as curator_joining
 from privity.curator.server import load_config as load_curator
-from privity.deploy.audit.audited_consortium import sign_spec
 from privity.deploy.consortium.organiser import Organiser
 from privity.party import joining
 from privity.party.agent import Agent

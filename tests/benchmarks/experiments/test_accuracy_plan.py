@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.methods.accuracy_forecast import COMPARED, fit_all, tried
 from benchmarks.methods.library_tables import coded
-from privity.deploy.planning.invented_tables import Profile, invent
+from privity.assessment.planning.invented_tables import Profile, invent
 from tests.harness.consortium import make_schema
 
 PROFILE = Profile((0.5, 0.8, 1.0), 0.0, 1.0, 0.1)

@@ -13,6 +13,8 @@ from benchmarks.methods import table_distances
 from benchmarks.methods.learning import learn, party_bytes, synthesize
 from benchmarks.methods.table_distances import distances, triples
 from benchmarks.methods.wire_bytes import wire_bytes
+from privity.assessment.planning.cost_forecast import Arithmetic, Planner
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import load_schema, parse_schema
@@ -27,8 +29,6 @@ from privity.common.release.evaluation.classifier_utility import (
 )
 from privity.common.release.evaluation.marginal_distance import distances_of_sets, marginal_distances
 from privity.common.runs.planned_run import planned_session, rehearse
-from privity.deploy.planning.cost_forecast import Arithmetic, Planner
-from privity.deploy.planning.in_process_backend import InProcessBackend
 
 DESCRIPTOR = {
     "name": "toy",

@@ -18,7 +18,7 @@ from privity.common.release.release_contents import REPORT, SCHEMA
 from privity.common.release.release_folder import write_release
 from privity.common.release.shortcomings import notes
 from privity.common.text.first_few import FEW
-from privity.deploy.cli.main import app
+from privity.interfaces.cli.main import app
 from tests.harness.releases import release_of
 
 FORMULA = "=cmd|' /C calc'!A0"

@@ -30,7 +30,7 @@ MEMBERS = ("north", "south")
 LIMITED = (
     "import os, resource, sys; soft, hard = map(int, sys.argv[1:3]); "
     "resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard)); "
-    "os.execv(sys.executable, [sys.executable, '-m', 'privity.deploy.cli.main', *sys.argv[3:]])"
+    "os.execv(sys.executable, [sys.executable, '-m', 'privity.interfaces.cli.main', *sys.argv[3:]])"
 )
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.assessment.audit.loss_estimate import lower_bound
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
@@ -21,11 +22,10 @@ from privity.common.protocol.round import Round, Tables
 from privity.common.protocol.run_record import Cost, RunRecord
 from privity.common.release.statement import privacy_statement, rounded_up
 from privity.common.storage.journal import MEMORY, Journal
-from privity.deploy.audit.loss_estimate import lower_bound
-from privity.deploy.python.ledgers import declare_population
-from privity.deploy.python.synthesizers import GaussianCopula, OneWay
+from privity.ledgers import declare_population
 from privity.party.charged_releases import ChargedReleases
 from privity.party.sources.rows import InMemory
+from privity.synthesizers import GaussianCopula, OneWay
 from tests.harness.ledgers import declared
 from tests.harness.releases import NOTHING_STATED
 from tests.harness.steps import laplace_round

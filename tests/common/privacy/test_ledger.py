@@ -23,7 +23,7 @@ from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
 from privity.common.privacy.run_budget import RhoBudget
-from privity.deploy.cli import party as party_cli
+from privity.interfaces.cli import party as party_cli
 from tests.harness.ledgers import PEOPLE, charged, charges, declared
 
 ONE = Allowance(Fraction(1))

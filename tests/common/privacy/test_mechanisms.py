@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
 from privity.common.privacy.advanced_composition import least_scale
@@ -37,7 +38,6 @@ from privity.common.privacy.score_r import r_sensitivity
 from privity.common.privacy.sensitivity import Norm, Sensitivity, contingency_tables, scores
 from privity.common.protocol.round import Round, Scores, Tables
 from privity.common.protocol.steps import Learn, Select
-from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.harness.consortium import make_schema, make_table
 from tests.harness.ledgers import charges, declared
 

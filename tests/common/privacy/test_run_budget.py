@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.apportionment import quotas
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
@@ -20,7 +21,6 @@ from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP, compose
 from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RhoBudget, Share, selection_range
 from privity.common.privacy.sensitivity import Norm
 from privity.common.protocol.round import Tables
-from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.harness.consortium import make_schema, make_table
 from tests.harness.steps import pure, share_of
 

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.assessment.audit.audited_consortium import small_key
 from privity.common.crypto.sealing import SealedBlob
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.errors import PrivityError
@@ -34,7 +35,6 @@ from privity.common.protocol.steps import (
     Step,
 )
 from privity.common.protocol.transcript import Transcript, read_transcript
-from privity.deploy.audit.audited_consortium import small_key
 from privity.deploy.operator.transcript_comparison import MEANING, OF_TWO, Difference, compare
 from privity.party import transcript as party_transcript
 from privity.party.policy import Approval

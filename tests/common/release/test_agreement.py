@@ -17,7 +17,7 @@ from privity.common.release.release_contents import MARGINALS, PRIVACY, RUN, SCO
 from privity.common.release.release_folder import read_release, report_of
 from privity.common.release.release_verification import check_release
 from privity.common.release.statement import in_words
-from privity.deploy.python.releases import Release
+from privity.releases import Release
 from tests.harness.consortium import make_consortium
 
 Documents = dict[str, dict[str, Any]]

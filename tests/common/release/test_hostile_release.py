@@ -19,7 +19,7 @@ from privity.common.errors import PrivityError
 from privity.common.release.release_contents import MARGINALS, MODEL, PRIVACY, RUN, SCHEMA
 from privity.common.release.release_folder import report_of, write_release
 from privity.common.release.release_verification import check_release
-from privity.deploy.python.release_sources import fetch_release
+from privity.release_sources import fetch_release
 from tests.harness.releases import release_of
 
 NUMBERS = [10**400, 10**18, -1, 1.5, 1e300, True, "1"]

@@ -28,7 +28,7 @@ from privity.common.privacy.privacy_loss import PureDP
 from privity.common.text import terminal
 from privity.common.text.terminal import say, say_json
 from privity.common.text.visible import in_line, in_lines
-from privity.deploy.cli.main import app, run
+from privity.interfaces.cli.main import app, run
 from tests.harness.ledgers import declared
 
 ACTING = [
@@ -165,7 +165,7 @@ def test_details_of_a_call_pass_for_no_line_of_our_own(details: str) -> None:
 
 def test_a_page_shows_what_would_hide_in_it() -> None:
     page = render(
-        "privity.deploy.planning", "accuracy.html.j2", shape="\u202e<b>\x1b", meaning="年齢", caveat="",
+        "privity.assessment.planning", "accuracy.html.j2", shape="\u202e<b>\x1b", meaning="年齢", caveat="",
         decomposition="", pictures=["<svg>\n<text>\u2066</text></svg>"], headings=(), rows=(),
     )  # fmt: skip
     assert r"\u202e&lt;b&gt;\u001b" in page

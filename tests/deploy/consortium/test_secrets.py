@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from privity.deploy.consortium.provisioning import Consortium
-from tests.deploy.cli.test_node_logs import Nodes, consortium, operator_of
 from tests.harness.command import privity
+from tests.interfaces.cli.test_node_logs import Nodes, consortium, operator_of
 
 pytestmark = pytest.mark.process
 

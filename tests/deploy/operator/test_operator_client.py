@@ -19,10 +19,10 @@ from privity.curator.run_state_machine import COMPLETED
 from privity.deploy.operator.curator_link import MOST_CALLS, PartyClient
 from privity.deploy.operator.operator_client import OperatorClient
 from tests.curator.test_run_driver import consortium_for_runs, end_of
-from tests.deploy.cli.test_run import operator_of, run_command
 from tests.harness.bad_line import Cut, Deaf, EndError, Line, Relay, Way
 from tests.harness.network import NetworkConsortium
 from tests.harness.tls import HOST
+from tests.interfaces.cli.test_run import operator_of, run_command
 
 pytestmark = pytest.mark.process
 

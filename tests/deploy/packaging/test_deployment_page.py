@@ -19,8 +19,8 @@ from typer.testing import CliRunner
 
 from privity.common.data.schema import load_schema
 from privity.common.privacy.ledger_folder import declared, default_ledger, ledgers_folder
-from privity.deploy.cli import main
 from privity.deploy.packaging import containers
+from privity.interfaces.cli import main
 from privity.party.config import load_config, read_policy
 from tests.deploy.packaging.test_compose import VARIABLE
 from tests.deploy.packaging.test_image import ENTRY_POINTS, state_home, texts

@@ -10,11 +10,10 @@ import zipfile
 
 import pytest
 
-from tests.harness.places import ROOT
+from tests.harness.places import PACKAGES, ROOT
 
 pytestmark = pytest.mark.process
 
-FOLDERS = ("common", "party", "curator", "deploy")
 BESIDE = "deploy/packaging/"
 """What is for a checkout or a source distribution: images, charts, units. Only its Python is in the wheel."""
 
@@ -30,7 +29,7 @@ print(build_meta.build_sdist(out), build_meta.build_wheel(out))
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[str]]:
     """Names of the files in the source distribution and in the wheel."""
     place = tmp_path_factory.mktemp("project")
-    for name in (*FOLDERS, "locks", "protos", "src"):
+    for name in (*PACKAGES, "locks", "protos", "src"):
         ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
         shutil.copytree(ROOT / name, place / name, symlinks=True, ignore=ignored)
     for path in ROOT.iterdir():
@@ -51,7 +50,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[set[str], set[str]]
 def package() -> set[str]:
     """Every file of the package, as ``privity/...``."""
     found = {f"privity/{path.name}" for path in (ROOT / "src/privity").iterdir() if path.is_file()}
-    for folder in FOLDERS:
+    for folder in PACKAGES:
         paths = [path for path in (ROOT / folder).rglob("*") if path.is_file() and "__pycache__" not in path.parts]
         found |= {f"privity/{path.relative_to(ROOT).as_posix()}" for path in paths}
     return found

@@ -79,12 +79,12 @@ def test_what_is_copied_is_there_and_is_sent() -> None:
 
 
 def test_keys_rows_and_settings_are_not_sent(tmp_path: Path) -> None:
-    for name in (*SECRETS, "deploy/cli/main.py"):
+    for name in (*SECRETS, "interfaces/cli/main.py"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("x", encoding="ascii")
-    (tmp_path / "deploy" / "packaging").mkdir()
+    (tmp_path / "deploy" / "packaging").mkdir(parents=True)
     shutil.copy(FILE, tmp_path / "deploy" / "packaging")
-    assert context(tmp_path) == {"deploy/cli/main.py", "deploy/packaging/Dockerfile"}
+    assert context(tmp_path) == {"interfaces/cli/main.py", "deploy/packaging/Dockerfile"}
 
 
 def environment() -> dict[str, str]:

@@ -12,7 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from tests.harness.command import ROOT
+from tests.harness.places import PACKAGES, ROOT
 
 pytestmark = pytest.mark.process
 
@@ -66,7 +66,7 @@ def test_the_wheel_has_one_import_name(wheel: Path) -> None:
     with ZipFile(wheel) as archive:
         names = archive.namelist()
     assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"privity"}
-    for folder in ("common", "party", "curator", "deploy"):
+    for folder in PACKAGES:
         kept = {p.relative_to(ROOT).as_posix() for p in (ROOT / folder).rglob("*.py")}
         assert kept <= {name.removeprefix("privity/") for name in names}
 

@@ -23,7 +23,7 @@ from privity.party.sources.pass_progress import STATE_FILE, a_pass, kept_in, pas
 from tests.curator.test_run_driver import end_of, request
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
-from tests.harness.places import ROOT
+from tests.harness.places import ROOT, sources
 from tests.harness.stores import put
 from tests.party.sources.test_rows_in_a_store import NAME, start_with
 
@@ -109,14 +109,9 @@ def test_a_node_keeps_it_for_its_owner_while_a_pass_is_at_work_and_no_longer(tmp
 
 def test_only_what_shows_it_to_the_owner_knows_of_it() -> None:
     commands = ("party", "party_approvals", "party_check", "party_schema", "simulate", "synthesize")
-    shown_by = {*(f"deploy/cli/{name}.py" for name in commands), "deploy/console/party_console.py"}
-    shown_by |= {"deploy/python/synthesizers.py", "deploy/simulation/simulated_run.py"}
-    found = {
-        str(file.relative_to(ROOT))
-        for folder in ("common", "party", "curator", "deploy")
-        for file in (ROOT / folder).rglob("*.py")
-        if "pass_progress" in file.read_text()
-    }
+    shown_by = {*(f"interfaces/cli/{name}.py" for name in commands), "interfaces/console/party_console.py"}
+    shown_by |= {"src/privity/synthesizers.py", "assessment/simulation/simulated_run.py"}
+    found = {str(file.relative_to(ROOT)) for file in sources() if "pass_progress" in file.read_text()}
     assert {file for file in found if not file.startswith("party/sources/")} == shown_by
     text = Path(pass_progress.__file__).read_text()
     assert "logging" not in text

@@ -42,7 +42,6 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.errors import PrivityError, RowProblemsFound
-from privity.deploy.python.synthesizers import OneWay
 from privity.party.sources import person_slots
 from privity.party.sources.address import parse_address
 from privity.party.sources.coded_batches import StoreBatches
@@ -50,6 +49,7 @@ from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import connect, known_texts, open_rows
 from privity.party.sources.rows import InMemory
 from privity.party.sources.sql_queries import Questions, Slots
+from privity.synthesizers import OneWay
 from tests.harness import ledgers
 from tests.harness.column_readers import column_as_text, ranks_by_all
 from tests.harness.long import long_but, thinned

@@ -22,8 +22,7 @@ from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.journal import MEMORY as IN_MEMORY
 from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.deploy.python.ledgers import declare_population
-from privity.deploy.python.synthesizers import OneWay
+from privity.ledgers import declare_population
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import local_session
 from privity.party.sources.address import parse_address
@@ -31,6 +30,7 @@ from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import Opened, open_rows
 from privity.party.sources.rows import InMemory
 from privity.party.sources.sql_queries import Slots
+from privity.synthesizers import OneWay
 from tests.harness.ledgers import declared
 from tests.harness.places import SHARED_DATA
 

@@ -30,14 +30,14 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
+from privity import column_types
 from privity.common.data import table_reading
 from privity.common.data.attribute import Attribute
 from privity.common.data.frame_values import Sort, read_column
 from privity.common.data.schema import parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.errors import ProblemsFound, RowProblemsFound
-from privity.deploy.python import column_types
-from privity.deploy.python.given import frame_of
+from privity.given import frame_of
 from privity.party.sources.address import parse_address
 from privity.party.sources.open_rows import load_table
 from tests.harness.column_readers import types_by_dtype

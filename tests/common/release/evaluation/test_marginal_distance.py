@@ -14,8 +14,8 @@ from privity.common.data.table_reading import read_table
 from privity.common.exit_codes import Exit
 from privity.common.release.evaluation import marginal_distance
 from privity.common.release.evaluation.marginal_distance import distances_of, marginal_distances
-from privity.deploy.cli.evaluate import evaluate
-from privity.deploy.cli.schema import schema_app
+from privity.interfaces.cli.evaluate import evaluate
+from privity.interfaces.cli.schema import schema_app
 
 
 def brute_force(real, synthetic, way):

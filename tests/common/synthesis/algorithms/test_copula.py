@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import multivariate_normal
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
@@ -23,7 +24,6 @@ from privity.common.synthesis.algorithms.copula import COLUMNS, nearest_correlat
 from privity.common.synthesis.learning.bivariate_normal import STRONGEST, correlation_for, orthant
 from privity.common.synthesis.models.copula_model import CopulaModel, _log_times, _root_of, columns_of, winners
 from privity.common.synthesis.models.load_model import load_model
-from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.common.synthesis.models.test_bayesian_network import schema_of
 from tests.harness.long import thinned
 

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.synthesis.algorithms import ALGORITHMS, dp_subn
 from privity.common.synthesis.algorithms.dp_subn import Settings, divide
 from privity.common.synthesis.learning.network_structure import select_forest
 from privity.common.synthesis.learning.parameter_learning import CLEAR, PAIR_SHARE, WIDE_SHARE, clarity
 from privity.common.synthesis.learning.theta_usefulness import TableNoise, laplace_scale
-from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.harness.steps import pure
 
 ALWAYS = Settings(frontier="always")

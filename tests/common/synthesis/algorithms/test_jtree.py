@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.methods.clique_merging import random_chordal
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
@@ -37,7 +38,6 @@ from privity.common.synthesis.learning.dependency_graph import (
 )
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, PARAMETERS, learn_cliques
 from privity.common.synthesis.learning.theta_usefulness import TableNoise
-from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.common.synthesis.inference.test_junction_tree import graphs
 from tests.harness.long import long_but, thinned
 from tests.harness.steps import pure

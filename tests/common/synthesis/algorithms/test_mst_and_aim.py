@@ -11,6 +11,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import PrivityError, ProblemsFound
@@ -32,7 +33,6 @@ from privity.common.synthesis.learning.worst_explained import (
     noise_of_selections,
     selection_for,
 )
-from privity.deploy.planning.in_process_backend import InProcessBackend
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import local_session
 from privity.party.sources.rows import InMemory

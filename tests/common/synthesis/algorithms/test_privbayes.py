@@ -6,6 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import ProblemsFound
@@ -14,7 +15,6 @@ from privity.common.protocol.public_coin import public_coin
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.encoding import levels_of
 from privity.common.synthesis.learning.network_structure import Limits, useful_candidates
-from privity.deploy.planning.in_process_backend import InProcessBackend
 
 
 def run(tables, epsilon, settings=None):

@@ -6,9 +6,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.deploy.planning.in_process_backend import InProcessBackend
 
 GRAPHICAL = {"dp-subn", "privbayes", "jtree", "aim"}
 LIGHT = {"dp-ccbn", "privhd", "mst"}

@@ -10,6 +10,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
+from privity.assessment.planning.run_cost import plan_document, planned, show_plan
 from privity.common import formats
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
@@ -26,8 +28,6 @@ from privity.common.synthesis.inference.pooled_codes import MOST_APART
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 from privity.deploy.operator.request_options import RunOptions, run_request
 from privity.deploy.options import learning_settings
-from privity.deploy.planning.in_process_backend import InProcessBackend
-from privity.deploy.planning.run_cost import plan_document, planned, show_plan
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
 

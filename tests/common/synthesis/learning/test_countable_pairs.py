@@ -8,6 +8,7 @@ from itertools import combinations
 
 import pytest
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.errors import PrivityError
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS
@@ -22,7 +23,6 @@ from privity.common.synthesis.learning.countable_pairs import (
     pairs_within,
     within_a_selection,
 )
-from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.harness.consortium import make_schema, make_table
 
 TREES = ("mst", "aim", "jtree", "privhd", "privbayes", "dp-subn", "independent")

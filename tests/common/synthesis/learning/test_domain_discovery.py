@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, code_type, decode
 from privity.common.data.noisy_tables import NoisyTable
@@ -35,7 +36,6 @@ from privity.common.synthesis.learning.domain_discovery import (
     with_domains,
 )
 from privity.common.synthesis.learning.grid_histogram import grid_of
-from privity.deploy.planning.in_process_backend import InProcessBackend
 from privity.party.sources.rows import InMemory
 from tests.harness.long import thinned
 

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
@@ -14,7 +15,6 @@ from privity.common.protocol.session import complete
 from privity.common.synthesis.algorithms import learn
 from privity.common.synthesis.learning.missing_together import SHARE, missing_together
 from privity.common.synthesis.learning.one_way_tables import measure_single
-from privity.deploy.planning.in_process_backend import InProcessBackend
 
 BUDGET = RhoBudget(Fraction(1), Fraction(1, 10**9))
 CERTAIN = PureBudget(Fraction(2000))

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.step_limits import ROUND_CELLS, TABLE_CELLS
 from privity.common.synthesis.learning import network_structure
@@ -17,7 +18,6 @@ from privity.common.synthesis.learning.network_structure import (
     select_network,
     useful_candidates,
 )
-from privity.deploy.planning.in_process_backend import InProcessBackend
 
 MANY = 120
 

@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import pytest
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.synthesis.learning.one_way_tables import WEIGHTS, measure_single, single_weights
-from privity.deploy.planning.in_process_backend import InProcessBackend
 
 WIDE = (2, 3, 20, 100, 7, 40, 11, 5, 60, 30, 900)
 

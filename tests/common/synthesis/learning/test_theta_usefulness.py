@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
 from privity.common.synthesis.learning.theta_usefulness import (
     TableNoise,
@@ -16,7 +17,6 @@ from privity.common.synthesis.learning.theta_usefulness import (
     useful_cells,
     useful_degree,
 )
-from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.harness.steps import pure
 
 POSITIVE = st.fractions(min_value=Fraction(1, 100), max_value=20)

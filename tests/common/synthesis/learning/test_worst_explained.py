@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.run_record import RunRecord
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.deploy.planning.in_process_backend import InProcessBackend
 from tests.harness.consortium import make_schema, make_table
 
 

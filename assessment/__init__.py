@@ -1,0 +1,1 @@
+"""What judges a release, a plan or the guarantee itself: the audit, evaluations, plans and simulations."""

@@ -1,0 +1,255 @@
+"""``privity simulate``: a curator and K parties as processes on one machine, over real TLS and gRPC."""
+
+from __future__ import annotations
+
+import queue
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from privity.assessment.evaluation.simulated_evaluation import evaluate_simulation
+from privity.assessment.simulation.child_processes import ProcessGroup
+from privity.assessment.simulation.table_splitting import kind_of_split, split_rows
+from privity.common.data.coded_table import decode
+from privity.common.data.frame_values import read_column
+from privity.common.data.schema import Schema, load_schema
+from privity.common.data.table_reading import encode, read_rows
+from privity.common.data.written_values import as_texts
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.protocol.evaluation_scores import Evaluation
+from privity.common.protocol.secure_sum_method import PAILLIER, SumKind
+from privity.common.release.evaluation.scores_over_parties import check_evaluation
+from privity.common.release.synthetic_rows import check_release_size
+from privity.common.runs.automatic_choice import AUTO, check_automatic, choose
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.wire.v1.privity_pb2 import RunEvent
+from privity.deploy.consortium.provisioning import HOST, Limits, point_to, provision
+from privity.deploy.operator.operator_client import OperatorClient
+from privity.deploy.operator.run_submission import submit_to
+from privity.deploy.options import refuse_existing
+from privity.party.sources.address import Address, Form, parse_address
+from privity.party.sources.open_rows import load_table
+from privity.party.sources.pass_progress import a_pass_over
+
+START_SECONDS = 60
+POLL_SECONDS = 0.05
+CHECK_SECONDS = 0.5
+
+
+ONE_OWNER = "A single owner needs no secure sum: that is single-party mode, `privity synthesize`."
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What to simulate; see ``privity simulate --help``.
+
+    Attributes:
+        data: a path or a URL, or the rows themselves.
+        schema: its file, or what was read of one.
+    """
+
+    data: str | pd.DataFrame
+    schema: Path | Schema
+    parties: int
+    algorithm: str
+    settings: dict[str, Any]
+    epsilon: Fraction
+    out: Path
+    split: str
+    rows: int | None
+    key_bits: int | None
+    tolerate: int
+    patience: float
+    seed: int | None
+    delta: Fraction = Fraction(0)
+    secure_sum: SumKind = PAILLIER
+    evaluate: Path | None = None
+    evaluation: Evaluation | None = None
+    automatic: dict[str, Any] | None = None
+    dialect: Mapping[str, Any] = field(default_factory=dict)
+
+
+def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
+    """Run it; the release folder ``task.out`` appears whole at the end, or not at all.
+
+    ``seed`` decides only which rows go to which party. All noise is the operating system's. The folder
+    ``task.evaluate``, if there is one to make, holds what the owner of all rows can say about the release.
+    """
+    _check(task)
+    schema = load_schema(task.schema) if isinstance(task.schema, Path) else task.schema
+    schema.require_reviewed(task.schema if isinstance(task.schema, Path) else "the schema")
+    if schema.absent_rows:
+        hint = 'Take "absentRows" out of the schema: in a simulation each row is a person.'
+        raise _bad("schema", "it has absent rows, and parties of a simulation know no persons", hint)
+    if task.algorithm != AUTO:
+        ALGORITHMS[task.algorithm].check_request(task.settings, schema, task.delta)
+    # Every fault of the table is told here, where its owner reads it, before any process starts.
+    parts, rest = share_out(task, schema)
+    if task.algorithm == AUTO:
+        task = _with_algorithm(task, schema, [len(part) for part in parts])
+    check_evaluation(task.evaluation, task.algorithm, task.epsilon, schema)
+    check_release_size(sum(map(len, parts)), schema)
+    with tempfile.TemporaryDirectory(prefix="privity-simulation-") as scratch:
+        frames = {f"party-{k}": part for k, part in enumerate(parts, start=1)}
+        limits = Limits(task.epsilon, task.tolerate, task.secure_sum, task.key_bits, task.delta)
+        consortium = provision(
+            Path(scratch) / "consortium", frames, schema, limits,
+            patience=task.patience, split=kind_of_split(task.split),
+        )  # fmt: skip
+        with ProcessGroup(Path(scratch) / "logs") as group:
+            port_file = consortium.curator / "port"
+            config = consortium.curator / "curator.toml"
+            group.start("curator", ["curator", "serve", "--config", str(config), "--port-file", str(port_file)])
+            port = _wait_for_port(port_file, group)
+            point_to(consortium, port)
+            for name in consortium.members:
+                group.start(name, ["party", "serve", "--config", str(consortium.party(name) / "party.toml")])
+            client = OperatorClient(f"{HOST}:{port}", *consortium.operator_files)
+            run = submit_to(client, consortium.manifest, _request(task))
+            _follow(client, run, group, on_event)
+            client.fetch(run, task.out, signatures=False)
+    if task.evaluate is not None:
+        evaluate_simulation(task.out, task.evaluate, frames, rest)
+    return task.out
+
+
+def share_out(task: Simulation, schema: Schema) -> tuple[list[pd.DataFrame], pd.DataFrame]:
+    """The rows of each party, and the rows of the table that the simulation leaves out."""
+    generator = np.random.default_rng(task.seed)
+    # Values drawn for codes take as much randomness as the rows need: from a generator that no position comes from.
+    drawing = generator.spawn(1)[0]
+    if isinstance(task.data, str):
+        frame = _text_rows(parse_address(task.data, dialect=task.dialect), schema, drawing)
+    else:
+        frame = _texts_of_frame(task.data, schema, drawing)
+    rest = frame.iloc[:0]
+    if task.rows is not None:
+        if task.rows > len(frame):
+            raise _bad("rows", f"the table has {len(frame)} rows", "Ask for fewer.")
+        order = generator.permutation(len(frame))
+        frame, rest = (frame.iloc[np.sort(rows)] for rows in (order[: task.rows], order[task.rows :]))
+    return split_rows(frame, task.parties, task.split, generator), rest
+
+
+def _text_rows(address: Address, schema: Schema, generator: np.random.Generator) -> pd.DataFrame:
+    """The joint table as text, to be shared out in files; of another store, texts with the codes of its rows."""
+    if address.form is not Form.CSV:
+        return as_texts(decode(load_table(address, schema), generator), schema).map(str)
+    schema = address.read_by(schema)
+    with a_pass_over(address.files) as reading:
+        frames = [read_rows(file, schema, reading(file)) for file in address.files]
+    frame = pd.concat(frames, ignore_index=True)
+    # Texts are those of the schema by now.
+    encode(frame, schema.released, address.name)
+    return frame
+
+
+def _texts_of_frame(given: pd.DataFrame, schema: Schema, generator: np.random.Generator) -> pd.DataFrame:
+    """Each value of a frame by its own text; where a file would have it coded otherwise, a text with its code."""
+    coded = encode(given, schema, "the table")
+    drawn = as_texts(decode(coded, generator), schema).map(str)
+    columns = {str(name): column for name, (_, column) in zip(given.columns, given.items(), strict=True)}
+    for place, attribute in enumerate(schema.attributes):
+        if attribute.name not in columns:
+            continue  # it is computed of other columns
+        values = read_column(columns[attribute.name])
+        texts = [value if isinstance(value, str) else value.text for value in values]
+        codes = {text: attribute.code_of(text) for text in set(texts)}
+        same = [codes[text] == code for text, code in zip(texts, coded.columns[place].tolist(), strict=True)]
+        drawn[attribute.name] = np.where(same, np.array(texts, dtype=object), drawn[attribute.name])
+    return drawn
+
+
+def _check(task: Simulation) -> None:
+    if task.algorithm == AUTO:
+        check_automatic(task.settings)
+    if task.algorithm not in (AUTO, *ALGORITHMS):
+        raise _bad("algorithm", f"{task.algorithm!r} is unknown", f"Use one of: {', '.join((AUTO, *ALGORITHMS))}.")
+    if task.parties < 2:
+        raise _bad("parties", "a simulation needs at least 2 parties", ONE_OWNER)
+    if not 1 <= task.tolerate < task.parties:
+        raise _bad("tolerate", f"{task.tolerate} of {task.parties} parties", f"Use 1 to {task.parties - 1}.")
+    if task.rows is not None and task.rows < 1:
+        raise _bad("rows", f"{task.rows} is not a number of rows", "Use 1 or more.")
+    refuse_existing(task.out)
+    if task.evaluate is not None:
+        refuse_existing(task.evaluate, "evaluate")
+
+
+def _with_algorithm(task: Simulation, schema: Schema, party_rows: Sequence[int]) -> Simulation:
+    """The same with the algorithm that was left to be chosen."""
+    learning = task.epsilon - (task.evaluation.epsilon if task.evaluation else 0)
+    chosen = choose(schema, party_rows, task.tolerate, learning, task.delta)
+    ALGORITHMS[chosen.algorithm].check_request({}, schema, task.delta)
+    return replace(task, algorithm=chosen.algorithm, automatic=chosen.document())
+
+
+def _bad(option: str, reason: str, hint: str) -> PrivityError:
+    return PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
+
+
+def _request(task: Simulation) -> dict[str, Any]:
+    return {
+        "format_version": 1,
+        "algorithm": task.algorithm,
+        "settings": task.settings,
+        "epsilon": str(task.epsilon),
+        "delta": str(task.delta),
+        "tolerate": task.tolerate,
+        "key_bits": task.key_bits,
+        "secure_sum": task.secure_sum.content()["method"],
+        "exponents": task.secure_sum.content()["exponents"],
+        "evaluation": None if task.evaluation is None else task.evaluation.to_dict(),
+        **({} if task.automatic is None else {"automatic": task.automatic}),
+    }
+
+
+def _wait_for_port(port_file: Path, group: ProcessGroup) -> int:
+    deadline = time.monotonic() + START_SECONDS
+    while time.monotonic() < deadline:
+        group.check()
+        if port_file.exists():
+            return int(port_file.read_text(encoding="ascii"))
+        time.sleep(POLL_SECONDS)
+    raise PrivityError(
+        Catalogue.CONNECTION_FAILED, address=HOST, reason=f"no curator after {START_SECONDS} s",
+        hint="The machine may be overloaded; try again.",
+    )  # fmt: skip
+
+
+def _follow(client: OperatorClient, run: str, group: ProcessGroup, on_event: Callable[[RunEvent], None]) -> None:
+    """Pass on events until the run has ended; a dead process ends it at once."""
+    events: queue.Queue[RunEvent | Exception] = queue.Queue()
+
+    def listen() -> None:
+        try:
+            for event in client.watch(run):
+                events.put(event)
+        except Exception as error:  # the caller's to raise, if it still waits
+            events.put(error)
+
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        group.check()
+        try:
+            event = events.get(timeout=CHECK_SECONDS)
+        except queue.Empty:
+            continue
+        if isinstance(event, Exception):
+            group.check()
+            raise event
+        on_event(event)
+        if event.state == "COMPLETED":
+            return
+        if event.state in ("FAILED", "STOPPED", "DISCARDED", "EXPIRED"):
+            raise PrivityError(
+                Catalogue.RUN_FAILED, run=run, state=event.state, reason=event.reason, hint="Nothing was released."
+            )

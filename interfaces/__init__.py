@@ -1,0 +1,1 @@
+"""What people touch: the command ``privity`` and the consoles. Python's names are in ``src/privity``."""

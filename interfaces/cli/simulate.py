@@ -1,0 +1,127 @@
+"""The command line of ``privity simulate``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from privity.assessment.simulation.simulated_run import Simulation, simulate
+from privity.common.crypto.residues import Exponents
+from privity.common.data.dialect import dialect_option
+from privity.common.formats import read_json
+from privity.common.node.process import dump_no_core
+from privity.common.privacy.budget import parse_delta, parse_epsilon
+from privity.common.protocol.secure_sum_method import Method
+from privity.common.release.open_model import open_model
+from privity.common.release.release_contents import PRIVACY
+from privity.common.release.shortcomings import constraint_notes, fallback, notes
+from privity.common.release.statement import SIMULATION, headline
+from privity.common.runs.automatic_choice import AUTO
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.text import terminal
+from privity.common.text.terminal import say
+from privity.deploy.operator.live_progress import ProgressView
+from privity.deploy.operator.request_options import (
+    OF_ALGORITHM,
+    EvaluationEpsilon,
+    EvaluationTargets,
+    Inference,
+    evaluation_option,
+)
+from privity.deploy.options import DialectOption, learning_settings, sum_options
+from privity.party.sources.address import refuse_password
+from privity.party.sources.pass_progress import watched
+
+
+def simulate_command(
+    data: Annotated[
+        str, typer.Option(help="the joint table: a path or URL (docs/sources.md)", callback=refuse_password)
+    ],
+    schema: Annotated[Path, typer.Option(help="the table's schema (docs/schema.md)")],
+    epsilon: Annotated[str, typer.Option(help="epsilon that the run costs each party, exact, such as 1.0 or 1/3")],
+    out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
+    parties: Annotated[int, typer.Option(help="number of parties, K")] = 3,
+    algorithm: Annotated[str, typer.Option(help=OF_ALGORITHM)] = AUTO,
+    delta: Annotated[
+        str, typer.Option(help="delta that the run costs each party, such as 1e-9; with 0 the run is pure epsilon-DP")
+    ] = "0",
+    settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
+    inference: Inference = None,
+    evaluation_epsilon: EvaluationEpsilon = None,
+    evaluation_target: EvaluationTargets = None,
+    schedule: Annotated[
+        str | None, typer.Option(help="schedule of dp-subn: final, uniform, back-loaded or w1,...,wK")
+    ] = None,
+    split: Annotated[
+        str, typer.Option(help="how rows are split: random, sizes:.7,.2,.1, by:ATTRIBUTE or dirichlet:ATTRIBUTE:ALPHA")
+    ] = "random",
+    rows: Annotated[int | None, typer.Option(help="use this many random rows")] = None,
+    secure_sum: Annotated[
+        Method, typer.Option(help="how sums over the parties are computed (docs/secure_sums.md)")
+    ] = Method.PAILLIER,
+    key_bits: Annotated[
+        int | None, typer.Option(help="bits of the Paillier modulus: 2048, 3072 or 4096; by default 3072")
+    ] = None,
+    exponents: Annotated[
+        Exponents | None, typer.Option(help="exponents of Paillier's randomness; by default half the modulus' bits")
+    ] = None,
+    tolerate: Annotated[int, typer.Option(help="t: number of parties that may pool what they know")] = 1,
+    patience: Annotated[
+        float, typer.Option(help="seconds without a sign of life from a party after which the run stops")
+    ] = 60.0,
+    seed: Annotated[int | None, typer.Option(help="seed of the split among parties; noise has no seed")] = None,
+    evaluate: Annotated[
+        Path | None,
+        typer.Option(help="folder to make: how the release compares with all rows; not private, do not publish"),
+    ] = None,
+    dialect: DialectOption = None,
+) -> None:
+    """Run a curator and K parties as processes on this machine, and write one synthetic table."""
+    dump_no_core()
+    kind, bits = sum_options(secure_sum, exponents, key_bits)
+    task = Simulation(
+        data=data,
+        schema=schema,
+        parties=parties,
+        algorithm=algorithm,
+        settings={**learning_settings(algorithm, settings, inference), **({"schedule": schedule} if schedule else {})},
+        epsilon=parse_epsilon(epsilon),
+        delta=parse_delta(delta),
+        out=out,
+        dialect=dialect_option(dialect),
+        split=split,
+        rows=rows,
+        secure_sum=kind,
+        key_bits=bits,
+        tolerate=tolerate,
+        patience=patience,
+        seed=seed,
+        evaluate=evaluate,
+        evaluation=evaluation_option(evaluation_epsilon, evaluation_target),
+    )
+    console = terminal.console(err=True)
+    with ProgressView(console, f"{algorithm} over {parties} parties, epsilon {epsilon}") as view, watched(view.passing):
+        try:
+            folder = simulate(task, view.update)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt("everything was stopped, nothing was released") from None
+    say(f"Release written to {folder}. This was a {SIMULATION}.")
+    say(headline(read_json(folder / PRIVACY)))
+    say(view.times)
+    if evaluate is not None:
+        say(f"Evaluation written to {evaluate}: it is about real rows, not private, and not for release.")
+    model = open_model(folder)
+    run = read_json(folder / "run.json")
+    if why := run.get("automatic"):
+        say(f"Algorithm: {run['algorithm']} ({why['reason']}).")
+    fitted = read_json(folder / "marginals.json")["inference"]
+    for note in [
+        *fallback(fitted),
+        *notes(model, joins=ALGORITHMS[run["algorithm"]].joins),
+        *constraint_notes(run),
+    ]:
+        say(note)
+    for path in sorted(folder.iterdir()):
+        say(f"  {path.name}: {path.stat().st_size:,} bytes")

@@ -1,0 +1,391 @@
+"""``connect``: a consortium's runs as their operator sees them, from Python; what ``privity run`` does.
+
+Every call dials the curator anew, in the thread that makes it: so one object serves several threads, and a notebook,
+whose own event loop it does not touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import pandas as pd
+
+from privity.arguments import (
+    algorithm_settings,
+    as_arguments,
+    bad_argument,
+    names_in,
+    one_of,
+    progress_of,
+    request_settings,
+    whole_number,
+)
+from privity.assessment.planning.run_cost import about, plan_document, planned
+from privity.common.consortium.member_folder import SCHEMA
+from privity.common.crypto.residues import Exponents
+from privity.common.data.schema import load_schema
+from privity.common.privacy.budget import Number, parse_delta, parse_epsilon
+from privity.common.privacy.exact_numbers import ExactNumber
+from privity.common.protocol.secure_sum_method import Method
+from privity.common.public_names import public
+from privity.common.text.visible import in_line
+from privity.deploy.operator.foreseen_refusals import forecast_of
+from privity.deploy.operator.operator_client import OperatorClient
+from privity.deploy.operator.operator_folder import SETTINGS, client_of, newest_manifest
+from privity.deploy.operator.plan_options import Faults, parties_of, rows_held
+from privity.deploy.operator.request_options import RunOptions, run_request, with_algorithm
+from privity.deploy.operator.run_status import RunEvent, event_document, explained, status_document
+from privity.deploy.operator.run_submission import check_completed, submit_run, with_concrete_algorithm
+from privity.deploy.options import refuse_existing
+from privity.progress_and_plans import Plan, Progress, Status
+from privity.release_sources import OwnFolder
+from privity.releases import Release
+from privity.schemas import Schema
+
+if TYPE_CHECKING:
+    from privity.async_connections import AsyncConsortium
+
+
+@public
+def connect(config: Path | str = SETTINGS) -> Consortium:
+    """The consortium of an operator's folder.
+
+    Use it as ``with connect(...) as consortium`` or, where calls are awaited, as ``async with``.
+
+    Args:
+        config: ``operator.toml``, or the folder that it is in.
+
+    Raises:
+        PrivityError: file-missing and the like; ProblemsFound: every fault of the file.
+    """
+    if not isinstance(config, Path | str):
+        raise bad_argument("config", f"a {type(config).__name__} is no path", "Give the path of operator.toml.")
+    file = Path(config).absolute()
+    return Consortium(file / SETTINGS if file.is_dir() else file)
+
+
+class Run:
+    """A run of the consortium, by its name.
+
+    Attributes:
+        name: as in commands.
+        request: what was submitted; None of a run that was submitted elsewhere.
+    """
+
+    def __init__(self, consortium: Consortium, name: str, request: dict[str, Any] | None = None) -> None:
+        self.consortium, self.name, self.request = consortium, name, request
+
+    def __repr__(self) -> str:
+        if self.request is None:
+            return f"Run({self.name!r})"
+        why = self.request.get("automatic")
+        because = f", which was chosen: {why['reason']}" if why else ""
+        return f"Run({self.name!r}; {self.request['algorithm']}{because})"
+
+    def status(self) -> Status:
+        """How it stands now.
+
+        Raises:
+            PrivityError: no connection, or what the curator refused.
+        """
+        found = self.consortium._client().why(self.name)
+        document = status_document(found)
+        awaited, refusals = tuple(document.pop("awaited")), tuple(document.pop("refusals"))
+        epsilon = ExactNumber(document.pop("epsilon") or "0")
+        return Status(
+            **document,
+            epsilon=epsilon,
+            awaited=awaited,
+            refusals=refusals,
+            sentences=tuple(map(in_line, explained(found))),
+        )
+
+    def why(self) -> str:
+        """What it waits for, since when, what went wrong last, and what to do: lines of text.
+
+        Raises:
+            PrivityError: as ``status``.
+        """
+        return "\n".join(self.status().sentences)
+
+    def follow(self) -> Iterator[Progress]:
+        """Its progress from now on, until it has ended or was stopped. Whoever stops following has not stopped it.
+
+        Raises:
+            PrivityError: no connection, or what the curator refused.
+        """
+        for event in self._events():
+            yield self._progress(event)
+
+    def wait(self, *, progress: bool = True) -> Progress:
+        """Wait until it has completed.
+
+        Args:
+            progress: whether to show the phases on standard error.
+
+        Raises:
+            PrivityError: run-failed: it ended otherwise, or was stopped, and why; as ``follow``.
+        """
+        event = RunEvent()
+        with progress_of(self.name, shown=progress) as view:
+            for event in self._events():
+                view.update(event)
+        check_completed(self.name, event)
+        return self._progress(event)
+
+    def _events(self) -> Iterator[RunEvent]:
+        for event in self.consortium._client().watch(self.name):
+            yield event
+            self.consortium._check_open()
+
+    def _progress(self, event: RunEvent) -> Progress:
+        document = event_document(self.name, event)
+        return Progress(**document | {"epsilon": ExactNumber(document["epsilon"] or "0")})
+
+    def fetch(self, path: Path | str | None = None) -> Release:
+        """The release of the run, which has completed; checked.
+
+        Args:
+            path: folder to make for it; left out, one that goes with the object.
+
+        Raises:
+            PrivityError: bad-option: there is something already; no connection, or what the curator refused; tampered.
+            ProblemsFound: files that do not fit their formats, or each other.
+        """
+        own = OwnFolder()
+        folder = own.release if path is None else Path(path)
+        refuse_existing(folder, "path")
+        self.consortium._client().fetch(self.name, folder)
+        return Release._of(folder, own if path is None else None)
+
+    def stop(self, *, discard: bool = False) -> Status:
+        """Stop it, queued or at work; what was charged stays charged.
+
+        Args:
+            discard: for good: nothing is kept, and it cannot be resumed.
+
+        Raises:
+            PrivityError: no connection, or what the curator refused.
+        """
+        self.consortium._client().stop(self.name, discard=discard)
+        return self.status()
+
+    def resume(self) -> Status:
+        """Let it go on where it was stopped, at no new charge for what was answered.
+
+        Raises:
+            PrivityError: no connection, or what the curator refused.
+        """
+        self.consortium._client().resume(self.name)
+        return self.status()
+
+
+class Consortium:
+    """The runs of a consortium, for its operator. ``connect`` makes it.
+
+    Args:
+        config: ``operator.toml``.
+    """
+
+    def __init__(self, config: Path) -> None:
+        self._config = config
+        self._closed = False
+        self._address = self._client().address
+
+    def __repr__(self) -> str:
+        return f"Consortium(curator={self._address!r}{', closed' if self._closed else ''})"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> AsyncConsortium:
+        from privity.async_connections import AsyncConsortium  # it is made of this class
+
+        return AsyncConsortium(self)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Make no more calls. Runs go on at the curator."""
+        self._closed = True
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise RuntimeError("the connection is closed: connect again")
+
+    def _client(self) -> OperatorClient:
+        self._check_open()
+        return client_of(self._config)
+
+    def plan(
+        self,
+        *,
+        epsilon: Number,
+        algorithm: str = RunOptions.algorithm,
+        delta: Number = 0,
+        rows: int | Sequence[int] | Mapping[str, int] | None = None,
+        attributes: Sequence[str] | None = None,
+        parties: Sequence[str] | None = None,
+        tolerate: int | None = None,
+        secure_sum: Method | str = Method.PAILLIER,
+        key_bits: int | None = None,
+        exponents: Exponents | str | None = None,
+        evaluation_epsilon: Number | None = None,
+        evaluation_targets: Sequence[str] = (),
+        **settings: Any,
+    ) -> Plan:
+        """What a run of this consortium would cost, and which parties would refuse it by the limits that they publish.
+
+        Args:
+            rows: of all parties together, or of each, in the manifest's order or by name; 10,000 each if left out.
+            settings: the algorithm's own. All other arguments are as of ``submit``.
+
+        Raises:
+            ProblemsFound: every fault at once.
+            PrivityError: bad-option: an argument that cannot be; no connection.
+        """
+        given = locals()
+        with as_arguments():
+            request = self._request(given)
+            faults, asked = Faults(), (request.get("parties"), request["tolerate"])
+            names, left_out = faults.collect("config", lambda: parties_of(self._config, faults, *asked)) or (
+                ["party 1"],
+                [],
+            )
+            held = rows_held(names, _rows_text(rows, names), faults)
+            file = self._config.parent / SCHEMA
+            over = faults.collect("schema", lambda: about(load_schema(file), request["attributes"]))
+            faults.raise_any()
+            assert over is not None
+            request = with_algorithm(request, over, tuple(held.values()))
+            found = plan_document(request, held, planned(request, over, held))
+            besides = {"left_out": left_out} if left_out else {}
+            return Plan(found | besides | {"foreseen": forecast_of(self._config, request).document()})
+
+    def submit(
+        self,
+        *,
+        epsilon: Number,
+        algorithm: str = RunOptions.algorithm,
+        delta: Number = 0,
+        name: str | None = None,
+        rows: int | None = None,
+        attributes: Sequence[str] | None = None,
+        parties: Sequence[str] | None = None,
+        tolerate: int | None = None,
+        secure_sum: Method | str = Method.PAILLIER,
+        key_bits: int | None = None,
+        exponents: Exponents | str | None = None,
+        evaluation_epsilon: Number | None = None,
+        evaluation_targets: Sequence[str] = (),
+        token: str | None = None,
+        **settings: Any,
+    ) -> Run:
+        """Submit a run. Parties approve or reject it; ``wait`` for it, and ``fetch`` what it releases.
+
+        Args:
+            epsilon, delta: what the run costs each party; exact, a float counts as its shortest decimal.
+            algorithm: its name, such as ``"aim"``; by default the one that public numbers recommend (docs/choosing.md).
+            name: what to call the run; a new name is made up if left out.
+            rows: of the release; as many as the parties hold if left out.
+            attributes: those that the run is about; all if left out.
+            parties: those that the run is over, by name; all that are not paused if left out.
+            tolerate: how many parties may pool what they know; 1 if left out.
+            secure_sum, key_bits, exponents: how sums over the parties are taken (docs/secure_sums.md).
+            evaluation_epsilon: the share of epsilon for which the parties score the table on their rows.
+            evaluation_targets: attributes that a classifier is to predict there.
+            token: the same token again names the same run; the name if left out.
+            settings: the algorithm's own.
+
+        Raises:
+            PrivityError, ProblemsFound: an argument that cannot be, or a setting that there is not; no connection, or
+                what the curator refused.
+        """
+        given = locals()
+        with as_arguments():
+            request = self._request(given, None if rows is None else whole_number("rows", rows, 1))
+            self._check_open()
+            concrete = with_concrete_algorithm(self._config, request)
+            return Run(self, submit_run(self._config, concrete, name, token), concrete)
+
+    def _request(self, given: Mapping[str, Any], rows: int | None = None) -> dict[str, Any]:
+        """The request that the command line would make of these arguments."""
+        tolerate, exponents, scored = given["tolerate"], given["exponents"], given["evaluation_epsilon"]
+        options = RunOptions(
+            epsilon=str(parse_epsilon(given["epsilon"])),
+            algorithm=given["algorithm"],
+            delta=str(parse_delta(given["delta"])),
+            settings=request_settings(algorithm_settings(given["algorithm"], given["settings"])),
+            tolerate=None if tolerate is None else whole_number("tolerate", tolerate, 0),
+            attributes=None if given["attributes"] is None else names_in("attributes", given["attributes"]),
+            parties=None if given["parties"] is None else ",".join(names_in("parties", given["parties"])),
+            secure_sum=one_of("secure_sum", given["secure_sum"], Method),
+            key_bits=given["key_bits"],
+            exponents=None if exponents is None else one_of("exponents", exponents, Exponents),
+            evaluation_epsilon=None if scored is None else str(parse_epsilon(scored, "evaluation_epsilon")),
+            evaluation_target=names_in("evaluation_targets", given["evaluation_targets"]),
+        )
+        return run_request(options, rows)
+
+    def run(self, name: str) -> Run:
+        """The run of this name; whether there is one, its first call says."""
+        self._check_open()
+        return Run(self, name)
+
+    def runs(self) -> pd.DataFrame:
+        """The newest runs of the curator, the oldest of them first, a line each; ``attrs`` counts those left out.
+
+        Raises:
+            PrivityError: no connection, or what the curator refused.
+        """
+        found = self._client().runs()
+        columns = ("submitted", "submitter", "run", "algorithm", "epsilon", "state", "phase", "reason")
+        lines = [
+            {key: in_line(document[key]) for key in columns} | {"epsilon": float(Fraction(document["epsilon"]))}
+            for document in map(status_document, found.runs)
+        ]
+        table = pd.DataFrame(lines, columns=columns)
+        table.attrs["left_out"] = found.left_out
+        return table
+
+    def parties(self) -> list[str]:
+        """The parties, by the manifest that the curator goes by.
+
+        Raises:
+            PrivityError: no connection; a manifest that the organiser did not sign.
+        """
+        self._check_open()
+        return list(newest_manifest(self._config).members)
+
+    def schema(self) -> Schema:
+        """The schema in the operator's folder.
+
+        Raises:
+            PrivityError: file-missing: none was accepted yet; ProblemsFound: every fault of it.
+        """
+        return Schema(load_schema(self._config.parent / SCHEMA))
+
+
+def _rows_text(rows: int | Sequence[int] | Mapping[str, int] | None, names: Sequence[str]) -> str | None:
+    """The numbers of rows as the command line writes them."""
+    if rows is None:
+        return None
+    if isinstance(rows, Mapping):
+        if set(rows) != set(names):
+            hint = f"Give one for each party: {', '.join(names)}."
+            raise bad_argument("rows", f"they are of {', '.join(map(str, rows))}", hint)
+        rows = [rows[name] for name in names]
+    counts = rows if isinstance(rows, Sequence) and not isinstance(rows, str) else [rows]
+    return ",".join(str(whole_number("rows", count, 1)) for count in counts)

@@ -1,0 +1,265 @@
+"""``Release``: what a run published, as objects. Nothing here costs anything: all of it is public."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pandas as pd
+
+from privity.common.data.written_values import as_pandas
+from privity.common.errors import Catalogue, PrivityError, ProblemsFound
+from privity.common.privacy.exact_numbers import ExactNumber
+from privity.common.public_names import public
+from privity.common.release.release_contents import LARGEST_FILES, REPORT, SYNTHETIC
+from privity.common.release.release_folder import overview_of, read_release, verify_release
+from privity.common.release.release_verification import check_release, check_signed_release
+from privity.common.release.report.overview import Overview
+from privity.common.release.report.report_page import summary_fragment
+from privity.common.release.rows_file import read_decoded
+from privity.common.release.shortcomings import constraint_notes, fallback, notes
+from privity.common.release.statement import headline, whole_loss
+from privity.common.storage.safe_files import appearing, read_regular
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.models import Model
+from privity.common.text.first_few import first_few
+from privity.deploy.options import refuse_existing
+from privity.marginals import Marginals
+from privity.release_sources import OwnFolder, fetch_release, is_url, shown
+from privity.saved_models import SavedModel
+from privity.schemas import Schema
+from privity.summaries import Shown, Summary
+
+
+class Loss(NamedTuple):
+    """What a run cost one person of a party, exactly."""
+
+    epsilon: ExactNumber
+    delta: ExactNumber
+
+
+class Statement(Shown):
+    """The privacy statement of a release (``privacy.json``): who is protected against whom, and how well.
+
+    Attributes:
+        document: all of it, as it was published.
+    """
+
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document = document
+
+    @property
+    def epsilon(self) -> ExactNumber:
+        """What the release cost a person, at most; an exact number, ``float`` gives a rounded one."""
+        return ExactNumber(whole_loss(self.document)[0])
+
+    @property
+    def delta(self) -> ExactNumber:
+        """The same for delta."""
+        return ExactNumber(whole_loss(self.document)[1])
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The guarantee in words."""
+        return tuple(self.document["in_words"])
+
+    @property
+    def parties(self) -> dict[str, Loss]:
+        """What the release cost a person of each party."""
+        return {
+            party["name"]: Loss(ExactNumber(party["epsilon_per_person"]), ExactNumber(party["delta_per_person"]))
+            for party in self.document["parties"]
+        }
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """A line a party: its rows, and its figures as floats."""
+        keys = ("epsilon_per_person", "delta_per_person", "epsilon_per_row", "delta_per_row")
+        return pd.DataFrame(
+            {
+                "party": party["name"],
+                "rows": party["rows"],
+                "rows_per_person": party["rows_per_person"],
+                **{key: float(Fraction(party[key])) for key in keys},
+            }
+            for party in self.document["parties"]
+        )
+
+    def _summary(self) -> Summary:
+        return Summary(headline(self.document), notes=self.sentences, table=self.table)
+
+
+@public
+class Release(Shown):
+    """A release, checked as ``privity verify`` does before anything of it is shown.
+
+    It pickles with all of its files. Unpickled, it is checked again.
+
+    Args:
+        source: its folder, or a ZIP file of it: a path, or a URL (https; on this machine http will do).
+
+    Raises:
+        ProblemsFound: every fault at once: missing, altered or malformed files, and what does not fit together.
+        PrivityError: file-missing, file-unreadable, connection-failed; tampered: it contains something foreign.
+    """
+
+    def __init__(self, source: Path | str) -> None:
+        if not isinstance(source, Path | str):
+            reason = f"{type(source).__name__} is neither a path nor a URL"
+            hint = "Give the folder of a release, or its ZIP file, or the URL of either."
+            raise PrivityError(Catalogue.BAD_OPTION, option="source", reason=reason, hint=hint)
+        own = OwnFolder() if is_url(str(source)) or not Path(source).is_dir() else None
+        if own is not None:
+            fetch_release(str(source), own.path)
+        self._open(shown(str(source)), Path(source) if own is None else own.path, own)
+
+    def _open(self, source: str, folder: Path, own: OwnFolder | None, *, checked: bool = False) -> None:
+        self.source, self._folder, self._own = source, folder.absolute(), own
+        if not checked:
+            self.verify()
+        self._contents = read_release(self._folder)
+
+    @classmethod
+    def _of(cls, folder: Path, own: OwnFolder | None = None) -> Release:
+        """The release in a folder that was checked when it was written; ``own`` goes with the object."""
+        self = cls.__new__(cls)
+        self._open("" if own else str(folder), folder, own, checked=True)
+        return self
+
+    def verify(self, root: Path | str | None = None, allow_missing: Collection[str] = ()) -> list[str]:
+        """Check all of it again; returns what was checked, in sentences.
+
+        Args:
+            root: the file of the organiser's public key: says who signed the release, too, and whether all agree.
+            allow_missing: names of parties whose signature need not be there.
+
+        Raises:
+            ProblemsFound: as the constructor; signatures that do not hold; not-signed.
+            PrivityError: file-missing, file-unreadable: the root.
+        """
+        try:
+            if root is None:
+                return check_release(self._folder)
+            return [*check_signed_release(self._folder, Path(root), allow_missing)]
+        except ProblemsFound as error:
+            ours, theirs = str(self._folder), self.source.rstrip("/") or "the release"
+            raise ProblemsFound(
+                replace(problem, file=problem.file.replace(ours, theirs)) for problem in error.problems
+            ) from None
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """The synthetic rows, of the types that ``sample`` gives; yours to change."""
+        return self._rows.copy()
+
+    @cached_property
+    def _rows(self) -> pd.DataFrame:
+        verify_release(self._folder)
+        schema = self._contents.schema
+        return as_pandas(read_decoded(self._folder / SYNTHETIC, schema), schema)
+
+    @cached_property
+    def marginals(self) -> Marginals:
+        """The noisy marginals that were revealed, with their error bars."""
+        variables = Fraction(self._contents.marginals["noise_variables"])
+        return Marginals(self._contents.tables(), self._contents.schema, variables)
+
+    @property
+    def schema(self) -> Schema:
+        """The attributes of the table, and their domains; a copy, which may be edited."""
+        return Schema(self._contents.schema)
+
+    @property
+    def model(self) -> Model:
+        """The model of which the rows were drawn."""
+        return self._contents.model
+
+    @property
+    def statement(self) -> Statement:
+        """The privacy statement."""
+        return Statement(self._contents.privacy)
+
+    @property
+    def run(self) -> dict[str, Any]:
+        """What the run was, and what it moved (``run.json``)."""
+        return self._contents.run
+
+    @property
+    def scores(self) -> dict[str, Any] | None:
+        """How the parties scored the table on their rows; None if they did not."""
+        return self._contents.scores
+
+    @cached_property
+    def _overview(self) -> Overview:
+        return overview_of(self._folder)
+
+    @property
+    def report_html(self) -> str:
+        """The report, as a page."""
+        verify_release(self._folder)
+        return (self._folder / REPORT).read_text(encoding="utf-8")
+
+    def sample(self, n: int, seed: int | None = None, where: Mapping[str, object] | None = None) -> pd.DataFrame:
+        """``n`` more rows of the model, at no cost, that meet the rules of the schema; the seed decides them.
+
+        Args:
+            where: values that attributes must have, read by their text; a number stands for its bin.
+
+        Raises:
+            ProblemsFound: an attribute or a value that does not exist.
+            PrivityError: too-rare: the model has hardly any such rows.
+        """
+        return SavedModel(self.model).sample(n, seed, where)
+
+    def save(self, path: Path | str) -> None:
+        """Write the release as a new folder, as it was published.
+
+        Raises:
+            PrivityError: bad-option: there is something already.
+        """
+        refuse_existing(Path(path), "path")
+        verify_release(self._folder)
+        with appearing(Path(path).absolute()) as scratch:
+            shutil.copytree(self._folder, scratch)
+
+    def _summary(self) -> Summary:
+        run, parties = self.run, self._contents.privacy["parties"]
+        why = f" ({run['automatic']['reason']})" if run.get("automatic") else ""
+        settings = "".join(f", {name} = {value}" for name, value in run["settings"].items())
+        names = [f"{party['name']} ({party['rows']:,} rows)" for party in parties]
+        facts = (
+            ("rows", f"{run['rows']:,}"),
+            ("attributes", f"{len(self._contents.schema.names)}: {', '.join(self._contents.schema.names)}"),
+            ("algorithm", run["algorithm"] + settings + why),
+            ("parties", first_few(names)),
+            ("noisy marginals", f"{len(self.marginals):,}"),
+            ("source", self.source or "a folder that goes with this object: save(path) keeps it"),
+        )
+        known = ALGORITHMS.get(run["algorithm"])
+        said = [
+            headline(self._contents.privacy),
+            *fallback(self._contents.marginals["inference"]),
+            *notes(self.model, joins=known is not None and known.joins),
+            *constraint_notes(run),
+        ]
+        return Summary(f"Release of {run['run']}", facts, tuple(said))
+
+    def _repr_html_(self) -> str:
+        return summary_fragment(self._overview)
+
+    def __getstate__(self) -> dict[str, Any]:
+        verify_release(self._folder)
+        files = [path for name in LARGEST_FILES if (path := self._folder / name).is_file()]
+        read = {path.name: read_regular(path, links=False, most=LARGEST_FILES[path.name]) for path in files}
+        return {"source": self.source, "files": read}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        own = OwnFolder()
+        for name in state["files"].keys() & LARGEST_FILES.keys():
+            (own.path / name).write_bytes(state["files"][name])
+        self._open(state["source"], own.path, own)

@@ -1,0 +1,56 @@
+"""A model that was learnt and charged before, for Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from privity.arguments import as_arguments, bad_argument, whole_number
+from privity.common.data.written_values import as_pandas
+from privity.common.formats import read_json
+from privity.common.public_names import public
+from privity.common.release.sampling_conditions import codes_where
+from privity.common.release.synthetic_rows import check_release_size, synthesise
+from privity.common.synthesis.models import Model
+from privity.common.synthesis.models import load_model as load
+from privity.given import Schema, given_schema
+
+
+@public
+@dataclass(frozen=True)
+class SavedModel:
+    """A model that was learnt and charged before; sampling from it costs nothing."""
+
+    model: Model
+
+    def sample(self, n: int, seed: int | None = None, where: Mapping[str, object] | None = None) -> pd.DataFrame:
+        """``n`` synthetic rows that meet the rules of the schema; the seed decides them.
+
+        Args:
+            where: values that attributes must have, read by their text; a number stands for its bin.
+
+        Raises:
+            ProblemsFound: an attribute or a value that does not exist.
+            PrivityError: too-rare: the model has hardly any such rows; bad-option: an argument that is not possible.
+        """
+        rows, schema = whole_number("n", n, 1), self.model.schema
+        seed = None if seed is None else whole_number("seed", seed, 0)
+        if not isinstance(where or {}, Mapping):
+            raise bad_argument("where", f"a {type(where).__name__} has no values by name", "Give a dictionary.")
+        with as_arguments():
+            check_release_size(rows, schema)
+        conditions = [(name, str(value)) for name, value in (where or {}).items()]
+        return as_pandas(synthesise(self.model, rows, seed, codes_where(schema, conditions)), schema)
+
+
+@public
+def load_model(path: Path | str, schema: Schema) -> SavedModel:
+    """Read a ``model.json``.
+
+    Raises:
+        PrivityError, ProblemsFound: the file does not fit its format or the schema.
+    """
+    return SavedModel(load.load_model(read_json(path, links=False), given_schema(schema), str(path)))

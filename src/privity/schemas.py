@@ -1,0 +1,344 @@
+"""Schemas from Python: drafted, discovered or written, edited as objects, shown as tables, saved as JSON."""
+
+from __future__ import annotations
+
+import copy
+import csv
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, MutableMapping
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from privity import given
+from privity.column_types import Types, drafted_types, open_schema
+from privity.common.data import schema as read
+from privity.common.data.attribute import UNDECLARED
+from privity.common.data.file_look import look_at
+from privity.common.data.frame_values import MISSING, read_column
+from privity.common.data.schema_draft import drafted
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import load
+from privity.common.privacy.budget import Number, readable
+from privity.common.public_names import public
+from privity.common.storage.safe_files import write_text
+from privity.common.text.first_few import first_few
+from privity.html import table_in_html
+
+LONGEST_SHOWN = 60
+
+KEYS = frozenset(load("table_schema")["$defs"]["field"]["properties"])
+"""Of a field (docs/schema.md)."""
+
+
+class Field(MutableMapping[str, Any]):
+    """The declaration of one attribute: the keys of a field (docs/schema.md), as items and as attributes.
+
+    ``field.missing_values`` is the key ``missingValues``. Setting a key to None removes it. Every change is checked at
+    once together with the rest of the schema; what only fits together is changed together, by ``field.update(...)``.
+    """
+
+    _schema: Schema
+    _name: str
+
+    def __init__(self, schema: Schema, name: str) -> None:
+        self.__dict__.update(_schema=schema, _name=name)
+
+    def _document(self) -> dict[str, Any]:
+        for each in self._schema._document["fields"]:
+            if each["name"] == self._name:
+                return each
+        raise KeyError(f"the schema has no attribute {self._name!r} any more")
+
+    def __getitem__(self, key: str) -> Any:
+        return copy.deepcopy(self._document()[key])
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.update({key: value})
+
+    def __delitem__(self, key: str) -> None:
+        self[key]
+        self.update({key: None})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._document())
+
+    def __len__(self) -> int:
+        return len(self._document())
+
+    def update(self, *documents: Mapping[str, Any], **keys: Any) -> None:  # type: ignore[override]
+        """Change several keys at once.
+
+        Raises:
+            ProblemsFound: what does not fit; nothing is changed then.
+        """
+        changes = {**{k: v for each in documents for k, v in each.items()}, **{_camel(k): v for k, v in keys.items()}}
+        self._document()
+        document = copy.deepcopy(self._schema._document)
+        for field in document["fields"]:
+            if field["name"] == self._name:
+                field.update(changes)
+                for key in [key for key, value in field.items() if value is None]:
+                    del field[key]
+        for discovery in document.get("discoveries", ()):
+            # A field keeps its cost under another name.
+            discovery["attributes"] = [
+                changes.get("name", each) if each == self._name else each for each in discovery["attributes"]
+            ]
+        self._schema._set(document)
+        self.__dict__["_name"] = changes.get("name", self._name)
+
+    def __getattr__(self, name: str) -> Any:
+        if _camel(name) not in KEYS:
+            raise AttributeError(f"a field has no key {name!r}: there are {', '.join(sorted(KEYS))}")
+        return self.get(_camel(name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self.update({_camel(name): value})
+
+    def __repr__(self) -> str:
+        return f"Field({dict(self)!r})"
+
+
+@public
+class Schema:
+    """The declared attributes of a table and their domains.
+
+    Args:
+        source: a Table Schema as a mapping, the path of one, or another schema.
+
+    Raises:
+        ProblemsFound: every fault of it at once.
+    """
+
+    def __init__(self, source: given.Schema) -> None:
+        parsed = given.given_schema(source)
+        match source:
+            case str() | Path():
+                document = json.loads(Path(source).read_text(encoding="utf-8"))
+            case Mapping():
+                document = dict(source)
+            case _:
+                document = source.table_schema()
+        self._document, self._parsed = copy.deepcopy(document), parsed
+        self._findings: tuple[str, ...] = ()
+
+    @classmethod
+    def draft(cls, table: given.Table, name: str = "table") -> Schema:
+        """A draft from the table's own rows, for what is publicly known: **not private**, and refused by every fit.
+
+        Each field is marked as read off the rows. Replace what the rows gave by what is publicly known, or declare it
+        public, field by field: ``schema.reviewed("age", "sex")``. What stood out, such as a column that was left out
+        because it looks like an identifier, is shown with the draft.
+
+        Args:
+            table: a table in memory, or the path of a CSV file.
+        """
+        if (frame := given.frame_of(table)) is not None:
+            with tempfile.TemporaryDirectory(prefix="privity-") as folder:
+                look = look_at(_written(frame, Path(folder) / f"{name}.csv"), {})
+        elif isinstance(table, str | Path):
+            look = look_at(table)
+        else:
+            given.coded_by(table)
+            hint = "Give a table in memory, or the path of a CSV file."
+            raise PrivityError(Catalogue.BAD_OPTION, option="table", reason="its rows are coded", hint=hint)
+        draft = cls(drafted(look))
+        draft._findings = look.findings
+        return draft
+
+    @classmethod
+    def discover(
+        cls,
+        table: given.Table,
+        schema: given.Schema | None = None,
+        *,
+        types: Types | None = None,
+        epsilon: Number,
+        population: str,
+        delta: Number = 0,
+        ledger: Path | str | None = None,
+        person: str | None = None,
+        order: str | None = None,
+    ) -> Schema:
+        """A schema whose domains are discovered in the table's rows under differential privacy: a charged release.
+
+        Args:
+            schema: what is declared, with the domains to discover left open (``"domain": "discover"``).
+            types: in the place of a schema whose domains are all open, and in which any value may be missing: the type
+                of each column (or keys of its field, such as ``{"type": "datetime", "timezone": "UTC"}``). Or
+                ``"as stored"``: the types that the table's columns have, which the caller thereby declares to be
+                public; the schema says so. Readers infer such types from the rows, so nothing takes them by itself.
+            epsilon, delta, population, ledger, person, order: as of a fit. Texts have categories only if a delta is
+                granted. Without a schema a person's places may be empty, and types as stored leave out the columns
+                ``person`` and ``order``.
+
+        Raises:
+            ProblemsFound, PrivityError: as of a fit; bad-option: no types, or domains below the noise, with what would
+                do.
+        """
+        from privity.discovery import Discover  # which shows its result as a Schema
+
+        if schema is not None and types is not None:
+            reason, hint = "the schema has them already", "Give a schema, or types."
+            raise PrivityError(Catalogue.BAD_OPTION, option="types", reason=reason, hint=hint)
+        frame = given.frame_of(table)
+        table = table if frame is None else frame  # a stream is read once
+        schema = Schema(open_schema(table, types, person, order)) if schema is None else schema
+        found = Discover(epsilon, delta=delta, population=population, ledger=ledger)
+        return found.fit(table, schema, person=person, order=order).schema_
+
+    def reviewed(self, *names: str, role: str = "data owner") -> Schema:
+        """The same, with what these fields of a draft declare being declared public: releases may be made by it.
+
+        The guarantee of every such release then rests on that, and its statement names the role.
+
+        Args:
+            names: fields; all that were read off the rows and not declared public yet, if none is named.
+            role: who declares it: ``"data owner"`` or ``"organiser"``; never a person's name.
+
+        Raises:
+            KeyError: a name that the schema does not have.
+            ProblemsFound: a role that there is not.
+        """
+        for name in names:
+            self[name]
+        document = copy.deepcopy(self._document)
+        for field in document["fields"]:
+            if field.get("readOffRows") == UNDECLARED and field["name"] in (names or self.names):
+                field["readOffRows"] = role
+        return Schema(document)
+
+    @property
+    def undeclared(self) -> tuple[str, ...]:
+        """Fields that were read off the rows, and that nobody has declared public."""
+        return self._parsed.undeclared
+
+    @staticmethod
+    def draft_types(table: given.Table) -> str:
+        """The types of a table's columns, as text to check and to paste: ``print(Schema.draft_types(table))``.
+
+        They are read from the table and its rows, so this is **not private**, and for the data owner's screen only.
+        What a person has checked goes to ``discover(table, types={...})``.
+
+        Args:
+            table: a table in memory, or the path or address of a table that is no CSV file.
+
+        Raises:
+            PrivityError: bad-option: its columns have no types.
+        """
+        return drafted_types(table)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the attributes, in their order."""
+        return tuple(field["name"] for field in self._document["fields"])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of all that decides a value's code, in hexadecimal."""
+        return self._parsed.digest
+
+    def __getitem__(self, name: str) -> Field:
+        if name not in self.names:
+            raise KeyError(f"{name!r} is no attribute: there are {', '.join(self.names)}")
+        return Field(self, name)
+
+    def __iter__(self) -> Iterator[Field]:
+        return (Field(self, name) for name in self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self._document == other._document
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def over(self, names: list[str]) -> Schema:
+        """The schema of some of its attributes, in this order of its own."""
+        if isinstance(names, str):
+            names = [names]
+        for name in names:
+            self[name]
+        kept = [field for field in self._document["fields"] if field["name"] in names]
+        given_ = zip(self._document.get("rowConstraints", ()), self._parsed.row_constraints, strict=True)
+        rules = [text for text, rule in given_ if set(rule.attributes) <= set(names)]
+        discoveries = [one.document() for one in read.discoveries_of(self._parsed.discoveries, names)]
+        changed = {"fields": kept, "rowConstraints": rules, "discoveries": discoveries}
+        return Schema({key: value for key, value in {**self._document, **changed}.items() if value != []})
+
+    def table_schema(self) -> dict[str, Any]:
+        """The document: a Table Schema."""
+        return copy.deepcopy(self._document)
+
+    def save(self, path: Path | str) -> None:
+        """Write it as JSON; raises FileExistsError instead of replacing a file."""
+        if Path(path).exists():
+            raise FileExistsError(f"{path} exists: choose another name, or remove it first")
+        write_text(json.dumps(self._document, indent=2, ensure_ascii=False) + "\n", Path(path))
+
+    def _set(self, document: dict[str, Any]) -> None:
+        self._parsed = read.parse_schema(document, "schema")
+        self._document = document
+
+    def _rows(self) -> list[tuple[str, str, str, str]]:
+        told = []
+        for attribute in self._parsed.attributes:
+            missing = ", ".join(map(repr, attribute.missing))
+            told.append((attribute.name, attribute.type, _domain(attribute), missing))
+        return told
+
+    def __repr__(self) -> str:
+        rows = [("attribute", "type", "domain", "missing values"), *self._rows()]
+        widths = [max(len(row[place]) for row in rows) for place in range(4)]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        return "\n".join([*lines, *self._notes()])
+
+    def _repr_html_(self) -> str:
+        title = "; ".join([f"Schema of {len(self)} attributes", *self._notes()])
+        return table_in_html(title, self._rows(), ("attribute", "type", "domain", "missing values"))
+
+    def _notes(self) -> list[str]:
+        found = ["types as stored, which whoever discovered it declared to be public"] * self._parsed.stored_types
+        if self.undeclared:
+            found.append(
+                f"a draft: not private. Read off the rows, and not declared public: {first_few(self.undeclared)}"
+                " (schema.reviewed())"
+            )
+        for one in self._parsed.discoveries:
+            delta = f" and delta {readable(one.loss.delta)}" if one.loss.delta else ""
+            cost = f"epsilon {readable(one.loss.epsilon)}{delta}"
+            found.append(f"{first_few(one.attributes)}: discovered in {one.population}, at {cost}")
+        return [*found, *self._findings]
+
+
+def _written(frame: pd.DataFrame, path: Path) -> Path:
+    """A CSV file of the values, each as it is read."""
+    columns = [read_column(frame.iloc[:, place]) for place in range(len(frame.columns))]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(map(str, frame.columns))
+        for row in zip(*columns, strict=True):
+            writer.writerow(
+                value if isinstance(value, str) else "" if value == MISSING else value.text for value in row
+            )
+    return path
+
+
+def _domain(attribute: Any) -> str:
+    """A domain in a few words."""
+    if attribute.discover:
+        return "to be discovered"
+    if attribute.edges:
+        low, high = (attribute.name_of(edge) for edge in (attribute.edges[0], attribute.edges[-1]))
+        return f"{low} to {high} in {len(attribute.edges) - 1} bins"
+    values = ", ".join(attribute.name_of(value) for value in attribute.categories) or "false, true"
+    return values if len(values) <= LONGEST_SHOWN else f"{len(attribute.categories)} categories"
+
+
+def _camel(name: str) -> str:
+    head, *rest = name.split("_")
+    return head + "".join(part.capitalize() for part in rest)
