@@ -243,16 +243,10 @@ class RunDriver:
 
     def _run_document(self, spec: RunSpec, plan: RunPlan) -> dict[str, Any]:
         return {
-            "algorithm": spec.algorithm,
-            **({} if self._request.automatic is None else {"automatic": self._request.automatic}),
-            "settings": spec.settings,
-            "epsilon": str(spec.epsilon),
-            "evaluation": None if spec.evaluation is None else spec.evaluation.to_dict(),
-            "delta": str(spec.delta),
-            "tolerate": spec.tolerate,
-            "key_bits": plan.key_bits,
-            "secure_sum": spec.secure_sum.content(),
+            **spec.content(),
             "attributes": list(self._schema.names),
+            **({} if self._request.automatic is None else {"automatic": self._request.automatic}),
+            "key_bits": plan.key_bits,
             "plan_digest": plan.digest,
             "bytes": {phase: _in_order(spec.members, moved) for phase, moved in self.meter.bytes.items()},
             "rounds": self.meter.rounds,

@@ -1,7 +1,10 @@
 """The formats of every file that people write or that a run releases, as JSON Schemas (draft 2020-12).
 
 A format ``NAME`` is the file ``common/formats/NAME.schema.json``. JSON is read with its numbers exact: integers as
-``int`` of any size, all others as ``decimal.Decimal``.
+``int`` of any size, all others as ``decimal.Decimal``. A fault names the place in the file and what to write there.
+
+Open this file for how a document is checked, ``toml_file.py`` for settings that people write, ``line_numbers.py`` for
+where in a file a fault is, and ``given_values.py`` for options and arguments.
 """
 
 from __future__ import annotations

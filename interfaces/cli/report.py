@@ -11,9 +11,8 @@ import typer
 
 from privity.common.release.release_contents import REPORT
 from privity.common.release.release_folder import report_of
-from privity.common.storage.safe_files import write_text
+from privity.common.storage.safe_files import refuse_existing, write_text
 from privity.common.text.terminal import say
-from privity.deploy.options import refuse_existing
 
 
 def report_command(

@@ -85,6 +85,16 @@ class AsyncRun:
             left.set()
 
 
+def _awaited_run(submit: Callable[..., Run]) -> Callable[..., Coroutine[Any, Any, AsyncRun]]:
+    """The same method, to be awaited, whose run is awaited too."""
+
+    @wraps(submit)
+    async def call(self: Any, **asked: Any) -> AsyncRun:
+        return AsyncRun(await asyncio.to_thread(submit, self._same, **asked))
+
+    return call
+
+
 class AsyncConsortium:
     """The runs of a consortium, for its operator; every call is awaited. ``async with connect(...)`` gives it."""
 
@@ -95,13 +105,10 @@ class AsyncConsortium:
         return f"Async{self._same!r}"
 
     plan = awaited(Consortium.plan)
+    submit = _awaited_run(Consortium.submit)
     runs = awaited(Consortium.runs)
     parties = awaited(Consortium.parties)
     schema = awaited(Consortium.schema)
-
-    @wraps(Consortium.submit)
-    async def submit(self, **asked: Any) -> AsyncRun:
-        return AsyncRun(await asyncio.to_thread(self._same.submit, **asked))
 
     def run(self, name: str) -> AsyncRun:
         """The run of this name; whether there is one, its first call says."""

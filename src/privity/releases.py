@@ -24,11 +24,10 @@ from privity.common.release.report.report_page import summary_fragment
 from privity.common.release.rows_file import read_decoded
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
 from privity.common.release.statement import headline, whole_loss
-from privity.common.storage.safe_files import appearing, read_regular
+from privity.common.storage.safe_files import appearing, read_regular, refuse_existing
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model
 from privity.common.text.first_few import first_few
-from privity.deploy.options import refuse_existing
 from privity.marginals import Marginals
 from privity.release_sources import OwnFolder, fetch_release, is_url, shown
 from privity.saved_models import SavedModel

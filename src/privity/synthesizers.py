@@ -26,18 +26,18 @@ from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.privacy.run_budget import AdvancedBudget, RunBudget
 from privity.common.protocol.run_record import RunRecord
+from privity.common.protocol.run_terms import AUTO
 from privity.common.protocol.session import Session, complete
 from privity.common.public_names import public
-from privity.common.runs.automatic_choice import AUTO, check_automatic, choose
+from privity.common.runs.automatic_choice import check_automatic, choose
 from privity.common.storage.journal import MEMORY, Journal
-from privity.common.storage.safe_files import write_text
+from privity.common.storage.safe_files import refuse_existing, write_text
 from privity.common.synthesis.algorithm_settings import declared
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.algorithms.discover import DOMAINS
 from privity.common.synthesis.learning.domain_discovery import SHARE, discover, stand_in, undiscovered
 from privity.common.synthesis.models import Model
 from privity.common.text.terminal import console, status_line
-from privity.deploy.options import refuse_existing
 from privity.given import Schema, Table, can_be_recoded, coded_by, given_schema, plain
 from privity.html import table_in_html
 from privity.party.charged_releases import ChargedReleases

@@ -26,8 +26,7 @@ from privity.common.synthesis.inference.fit_choice import MOST_BYTES, PGM, TABLE
 from privity.common.synthesis.inference.maximum_likelihood import STEPS
 from privity.common.synthesis.inference.pooled_codes import MOST_APART
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
-from privity.deploy.operator.request_options import RunOptions, run_request
-from privity.deploy.options import learning_settings
+from privity.deploy.operator.request_options import learning_settings, run_request
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
 
@@ -164,7 +163,8 @@ def test_an_algorithm_with_a_way_of_its_own_says_nothing_of_a_fit(tmp_path, algo
 
 
 def asked(algorithm="mst", settings="{}", inference=None):
-    return run_request(RunOptions(epsilon="1", algorithm=algorithm, settings=settings, inference=inference))
+    fit = {} if inference is None else {"inference": inference}
+    return run_request({"epsilon": "1", "algorithm": algorithm, "settings": settings, **fit})
 
 
 @pytest.mark.statistical
@@ -214,12 +214,12 @@ def test_the_option_is_short_for_the_setting():
 )
 def test_an_option_that_cannot_be_is_refused(algorithm, settings, inference, said):
     with pytest.raises(PrivityError, match=said):
-        learning_settings(algorithm, settings, inference)
+        learning_settings({"algorithm": algorithm, "settings": settings, "inference": inference})
 
 
 def test_a_file_of_a_run_holds_its_own_setting(tmp_path):
     file = tmp_path / "run.toml"
     file.write_text('format_version = 1\nalgorithm = "mst"\nepsilon = "1"\n[settings]\ninference = "pgm"\n')
-    assert run_request(RunOptions(spec=file))["settings"] == {"inference": "pgm"}
+    assert run_request({"spec": file})["settings"] == {"inference": "pgm"}
     with pytest.raises(PrivityError, match="options are given that the file already contains"):
-        run_request(RunOptions(spec=file, inference=PGM))
+        run_request({"spec": file, "inference": PGM})
