@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from privity.common.data.coded_table import CodedTable
-from privity.common.data.constraints.row_texts import disagreeing, of_values
+from privity.common.data.row_texts import disagreeing, of_values
 from privity.common.data.schema import Schema, load_schema
 from privity.common.data.table_reading import read_batches, read_table
 from privity.common.errors import PrivityError, Problem, ProblemsFound
