@@ -28,10 +28,10 @@ from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import OF_ALGORITHM, Inference
 from privity.deploy.options import DialectOption, learning_settings, refuse_existing, row_options
-from privity.discovery import SYNTHESIZERS
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import shown_on
 from privity.party.sources.rows import Rows
+from privity.synthesizers import SYNTHESIZERS
 
 
 def synthesize_command(

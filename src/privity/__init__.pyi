@@ -10,12 +10,12 @@ from privity.common.privacy.budget import Number
 from privity.connections import connect as connect
 from privity.ledgers import Ledger as Ledger
 from privity.ledgers import declare_population as declare_population
+from privity.local_learner import NotFittedError as NotFittedError
 from privity.releases import Release as Release
 from privity.saved_models import SavedModel as SavedModel
 from privity.saved_models import load_model as load_model
 from privity.schemas import Schema as Schema
 from privity.simulations import simulate as simulate
-from privity.synthesizers import NotFittedError as NotFittedError
 from privity.synthesizers import Synthesizer as Synthesizer
 
 __all__ = [  # noqa: RUF022

@@ -16,7 +16,7 @@ from privity.common.release.release_folder import report_of, write_release
 from privity.common.release.report.overview import overview
 from privity.common.release.report.repeat_command import run_request
 from privity.common.release.report.report_page import report_page
-from privity.discovery import SYNTHESIZERS
+from privity.synthesizers import SYNTHESIZERS
 from tests.harness.long import long_but
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
