@@ -23,8 +23,8 @@ from privity.common.node.tls_check import Finding, Stage, certificate_shown, che
 from privity.common.release.attestations import release_digest
 from privity.common.release.release_contents import ATTESTATIONS, LARGEST_FILES, RUN
 from privity.common.release.release_folder import without_times
-from privity.common.release.release_verification import check_release
-from privity.common.release.signature_verification import check_signatures, unchecked
+from privity.common.release.verification.release_verification import check_release
+from privity.common.release.verification.signature_verification import check_signatures, unchecked
 from privity.common.storage.safe_files import appearing, read_regular
 from privity.common.text.short_values import shorten
 from privity.common.wire.v1 import privity_pb2 as pb

@@ -18,7 +18,7 @@ from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
 from privity.common.release.release_contents import MARGINALS, MODEL, PRIVACY, RUN, SCHEMA
 from privity.common.release.release_folder import report_of, write_release
-from privity.common.release.release_verification import check_release
+from privity.common.release.verification.release_verification import check_release
 from privity.release_sources import fetch_release
 from tests.harness.releases import release_of
 

@@ -30,8 +30,8 @@ from privity.common.release.release_contents import (
     SYNTHETIC,
 )
 from privity.common.release.release_folder import FETCH_AGAIN, file_problems, page_of, read_release
-from privity.common.release.signature_verification import check_signatures, unchecked
 from privity.common.release.statement import in_words, largest, rounded_up
+from privity.common.release.verification.signature_verification import check_signatures, unchecked
 from privity.common.storage.safe_files import read_regular
 from privity.common.synthesis.models.load_model import load_model
 
