@@ -17,6 +17,7 @@ from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.protocol.session import complete
 from privity.common.release.release_folder import write_release
+from privity.common.release.report.report_page import page_of
 from privity.common.release.session_release import ALONE, release_of, synthesised
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
 from privity.common.release.statement import headline
@@ -115,7 +116,7 @@ def synthesize_command(
         of_run={**asked, **ALONE},
         of_statement={},
     )
-    write_release(out, release, found.synthetic)
+    write_release(out, release, found.synthetic, page_of(release, found.synthetic.table))
     ended = time.monotonic()
     limit = f" of {readable(synthesizer.population_.total_epsilon)}"
     say(f"Release written to {out}.")

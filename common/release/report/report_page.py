@@ -9,8 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
+from privity.common.data.coded_table import CodedTable
 from privity.common.pages import render
 from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.release.release_contents import ATTESTATIONS, MEANINGS, SCORES, Release
@@ -20,7 +22,7 @@ from privity.common.release.report.distributions import Measured
 from privity.common.release.report.heat_map_drawing import heat_map
 from privity.common.release.report.histogram_drawing import Histogram, histogram, lying
 from privity.common.release.report.model_structure import structures
-from privity.common.release.report.overview import Overview
+from privity.common.release.report.overview import Overview, overview, overview_of
 from privity.common.release.report.pair_drawing import pair_picture
 from privity.common.release.report.pair_strengths import Pair, shown
 from privity.common.release.report.quality import Standing, standing
@@ -68,6 +70,27 @@ class Shown:
     @property
     def listed(self) -> list[Any]:
         return self.of.largest(MOST_LISTED)
+
+
+def page_of(release: Release, table: CodedTable) -> str:
+    """The report; in its place a page that says so, if it cannot be made.
+
+    Takes seconds where there are many rows or attributes: all pairs of the synthetic rows are counted.
+    """
+    try:
+        return report_page(overview(release, table))
+    except Exception as error:
+        # All that the run cost is in the other files: a picture that cannot be drawn must not lose them.
+        return render(TEMPLATES, "report_failed.html.j2", name=release.schema.name, error=type(error).__name__)
+
+
+def report_of(folder: Path) -> str:
+    """The report of a release, made again from its other files: the same page, to the byte.
+
+    Raises:
+        PrivityError, ProblemsFound: as ``overview_of``.
+    """
+    return report_page(overview_of(folder))
 
 
 def report_page(whole: Overview) -> str:

@@ -29,7 +29,8 @@ from privity.common.release.release_contents import (
     SCORES,
     SYNTHETIC,
 )
-from privity.common.release.release_folder import FETCH_AGAIN, file_problems, page_of, read_release
+from privity.common.release.release_folder import FETCH_AGAIN, file_problems, read_release
+from privity.common.release.report.report_page import page_of
 from privity.common.release.statement import in_words, largest, rounded_up
 from privity.common.release.verification.signature_verification import check_signatures, unchecked
 from privity.common.storage.safe_files import read_regular
