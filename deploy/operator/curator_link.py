@@ -17,7 +17,7 @@ from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.errors import Catalogue, PrivityError, from_elsewhere
 from privity.common.formats import read_json
 from privity.common.node.connection_silence import SILENCE_SECONDS, StalledError
-from privity.common.node.curator_trust import any_host_of, curator_certificate, member_credentials, member_options
+from privity.common.node.curator_trust import any_host_of, curator_certificate, member_channel
 from privity.common.node.proxy import Proxy
 from privity.common.node.tls_check import Finding, Stage, certificate_shown, check_connection
 from privity.common.release.attestations import release_digest
@@ -77,10 +77,10 @@ class CuratorLink:
         return self._dialled(curator_certificate(self.manifests.current()), self.curator_name)
 
     def _dialled(self, trusted: bytes, name: str | None) -> grpc.Channel:
-        credentials = member_credentials(trusted, self.certificate, self.key)
-        options = member_options(self.proxy, name, self.silence)
-        options.append(("grpc.max_receive_message_length", LARGEST_REPLY))
-        return grpc.secure_channel(self.address, credentials, options=options)
+        return member_channel(
+            grpc.secure_channel, self.address, trusted, self.certificate, self.key, proxy=self.proxy, name=name,
+            silence=self.silence, besides=[("grpc.max_receive_message_length", LARGEST_REPLY)],
+        )  # fmt: skip
 
     def newest_manifest(self) -> Manifest:
         """The newer one of the manifest here and of what whoever answers hands out, which is kept nowhere.
