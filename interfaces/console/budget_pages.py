@@ -14,8 +14,9 @@ import flask
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import exact_number, parse_delta, parse_epsilon, readable
-from privity.common.privacy.ledger import Entry, Kind, Ledger
+from privity.common.privacy.ledger import Entry, Ledger
 from privity.common.privacy.ledger_folder import declared
+from privity.common.privacy.ledger_listing import LINES, RUNS
 from privity.common.privacy.ledger_reader import Curve, LedgerReader, Point, RunCharges
 from privity.common.privacy.population import Population
 from privity.common.privacy.population_change import change_population, in_words, return_reserved
@@ -65,8 +66,7 @@ def budget_of(ledger: Ledger, asked: Fraction = Fraction(0)) -> Budget:
     Args:
         asked: what a run that is not charged or reserved yet would cost.
     """
-    held = sum((one.most[0] for one in ledger.reserved()), Fraction(0))
-    return Budget(ledger.population.total_epsilon, ledger.spent(), held, asked)
+    return Budget(ledger.population.total_epsilon, ledger.spent(), ledger.held()[0], asked)
 
 
 @dataclass(frozen=True)
@@ -230,9 +230,5 @@ class BudgetPages:
             lines, count = reader.newest(first, A_PAGE, search, since, until)
         return self._site.page(
             "ledger.html.j2", place="ledger", name=name, names=names, search=search, since=since, until=until,
-            by_run=by_run, first=first, count=count, a_page=A_PAGE, lines=lines, readable=readable, answered=_answered,
+            by_run=by_run, first=first, count=count, a_page=A_PAGE, lines=lines, columns=RUNS if by_run else LINES,
         )  # fmt: skip
-
-
-def _answered(entry: Entry) -> str:
-    return "" if entry.kind is not Kind.CHARGE else "yes" if entry.answered else "no"
