@@ -13,6 +13,7 @@ from pathlib import Path
 import flask
 
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.pages.drawing import Scale
 from privity.common.privacy.budget import exact_number, parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger import Entry, Ledger
 from privity.common.privacy.ledger_folder import declared
@@ -98,10 +99,12 @@ def picture(curve: Curve, now: str) -> Picture | None:
     points = [curve.point(place) for place in places]
     top = max(max(one.taken, one.total) for one in points) or 1.0
 
+    across, up = Scale(times[0], end, 0, WIDTH), Scale(0, top, HEIGHT, 0)
+
     def line(values: Sequence[float]) -> str:
-        steps = f"M0 {HEIGHT}" if not values else f"M0 {HEIGHT * (1 - values[0] / top):.1f}"
+        steps = f"M0 {up.at(values[0]):.1f}" if values else f"M0 {HEIGHT}"
         for place, value in zip(places, values, strict=True):
-            steps += f"H{WIDTH * (times[place] - times[0]) / width:.1f}V{HEIGHT * (1 - value / top):.1f}"
+            steps += f"H{across.at(times[place]):.1f}V{up.at(value):.1f}"
         return f"{steps}H{WIDTH}"
 
     spent, taken, total = (line([getattr(one, name) for one in points]) for name in ("spent", "taken", "total"))
