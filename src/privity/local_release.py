@@ -9,8 +9,7 @@ from typing import Any
 
 from privity.common.protocol.session import complete
 from privity.common.release.release_contents import Release
-from privity.common.release.release_folder import write_release
-from privity.common.release.report.report_page import page_of
+from privity.common.release.report.report_page import write_with_report
 from privity.common.release.session_release import ALONE, release_of, synthesised
 from privity.local_learner import LocalLearner
 
@@ -36,5 +35,5 @@ def publish(
         "delta": str(fit.delta),
     }
     release = release_of(session, found, tolerate=0, protection=None, of_run={**asked, **ALONE}, of_statement={})
-    write_release(out, release, found.synthetic, page_of(release, found.synthetic.table))
+    write_with_report(out, release, found.synthetic)
     return release

@@ -17,8 +17,6 @@ from privity.common.protocol.stated_charges import cost_of
 from privity.common.release.evaluation.scores_over_parties import PHASE
 from privity.common.release.marginals_file import marginals_document
 from privity.common.release.release_contents import FORMAT_VERSION, Release
-from privity.common.release.release_folder import write_release
-from privity.common.release.report.report_page import page_of
 from privity.common.release.statement import privacy_statement
 from privity.common.release.synthetic_rows import Synthesis, synthesise_release
 from privity.local_learner import OWNER
@@ -109,11 +107,6 @@ def release_of(
         scores=_scores(fitted.model_.schema, named, scores, Fraction(len(named), quota)) if scores else None,
     )
     return release, synthesise_release(fitted.model_, len(frame), SEED)
-
-
-def publish(folder: Path, release: Release, synthetic: Synthesis) -> None:
-    """Write a release with its report."""
-    write_release(folder, release, synthetic, page_of(release, synthetic.table))
 
 
 def _scores(

@@ -16,6 +16,7 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.pages import render
 from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.release.release_contents import ATTESTATIONS, MEANINGS, SCORES, Release
+from privity.common.release.release_folder import write_release
 from privity.common.release.report import TEMPLATES, number_texts, plain_words, quality
 from privity.common.release.report.best_marginals import Margin
 from privity.common.release.report.distributions import Measured
@@ -31,6 +32,7 @@ from privity.common.release.report.structure_drawing import draw
 from privity.common.release.report.warnings import ATTRIBUTES, GUARANTEE, MEASURED, NOT_PROTECTED, PAIRS
 from privity.common.release.shortcomings import how_fitted
 from privity.common.release.statement import largest, whole_loss
+from privity.common.release.synthetic_rows import Synthesis
 
 STRONGEST = 12
 """Pairs in the gallery."""
@@ -70,6 +72,11 @@ class Shown:
     @property
     def listed(self) -> list[Any]:
         return self.of.largest(MOST_LISTED)
+
+
+def write_with_report(folder: Path, release: Release, synthetic: Synthesis) -> None:
+    """Write every file of a release, its report included; as ``write_release``."""
+    write_release(folder, release, synthetic, page_of(release, synthetic.table))
 
 
 def page_of(release: Release, table: CodedTable) -> str:

@@ -12,9 +12,10 @@ from privity.common.exit_codes import Exit
 from privity.common.release.release_contents import RELEASE_FILES
 from privity.common.release.release_folder import read_release, verify_release
 from privity.common.release.report import report_page
+from privity.common.release.report.report_page import write_with_report
 from tests.harness.command import here, privity
 from tests.harness.ledgers import declared
-from tests.harness.releases import publish, release_of
+from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people, write_people
 
 pytestmark = pytest.mark.process
@@ -110,7 +111,7 @@ def test_a_page_that_cannot_be_drawn_loses_nothing(tmp_path, monkeypatch):
     schema = parse_schema({"name": "people", "fields": FIELDS}, "people")
     content, synthetic = release_of(tmp_path, "one-way", people(200), schema)
     monkeypatch.setattr(report_page, "report_page", broken)
-    publish(tmp_path / "release", content, synthetic)
+    write_with_report(tmp_path / "release", content, synthetic)
     verify_release(tmp_path / "release")
     assert "could not be drawn (ZeroDivisionError)" in (tmp_path / "release" / "report.html").read_text()
     monkeypatch.undo()

@@ -17,7 +17,7 @@ from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.release.report.overview import overview
-from privity.common.release.report.report_page import report_page
+from privity.common.release.report.report_page import report_page, write_with_report
 from privity.common.release.shortcomings import fallback, how_fitted
 from privity.common.synthesis.algorithms import ALGORITHMS, aim, dp_ccbn, dp_subn, jtree, mst, privbayes, privhd
 from privity.common.synthesis.inference import fit_choice
@@ -27,7 +27,7 @@ from privity.common.synthesis.inference.pooled_codes import MOST_APART
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 from privity.deploy.operator.request_options import RunOptions, run_request
 from privity.deploy.options import learning_settings
-from tests.harness.releases import publish, release_of
+from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
 
 SETTINGS = {
@@ -149,7 +149,7 @@ def test_a_release_and_its_report_say_which_fit_was_used_and_why_not_another(tmp
     page = report_page(overview(fallen, table.table))
     assert how_fitted(three) in page
     assert how_fitted(one) in report_page(overview(used, table.table))
-    publish(tmp_path / "out", fallen, table)
+    write_with_report(tmp_path / "out", fallen, table)
     assert json.loads((tmp_path / "out" / "marginals.json").read_text())["inference"] == three
 
 
