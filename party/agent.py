@@ -111,11 +111,8 @@ class Agent:
         return self._dialled(trusted, config.curator_name, config.certificate, config.key)
 
     def _dialled(self, trusted: bytes, name: str | None, certificate: Path, key: Path) -> grpc.aio.Channel:
-        config = self._config
-        return member_channel(
-            grpc.aio.secure_channel, config.curator, trusted, certificate, key, proxy=config.proxy, name=name,
-            silence=self._silence,
-        )  # fmt: skip
+        dial, config = grpc.aio.secure_channel, self._config
+        return member_channel(dial, config.curator, trusted, certificate, key, config.proxy, name, self._silence)
 
     async def _ask_anyone(self, certificate: Path, key: Path) -> None:
         """Take a newer manifest from whoever answers at the curator's address: the organiser's signature counts.

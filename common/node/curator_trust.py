@@ -39,7 +39,6 @@ def member_channel(
     trusted: bytes,
     certificate: Path,
     key: Path,
-    *,
     proxy: Proxy | None = None,
     name: str | None = None,
     silence: float = SILENCE_SECONDS,

@@ -78,8 +78,8 @@ class CuratorLink:
 
     def _dialled(self, trusted: bytes, name: str | None) -> grpc.Channel:
         return member_channel(
-            grpc.secure_channel, self.address, trusted, self.certificate, self.key, proxy=self.proxy, name=name,
-            silence=self.silence, besides=[("grpc.max_receive_message_length", LARGEST_REPLY)],
+            grpc.secure_channel, self.address, trusted, self.certificate, self.key, self.proxy, name, self.silence,
+            [("grpc.max_receive_message_length", LARGEST_REPLY)],
         )  # fmt: skip
 
     def newest_manifest(self) -> Manifest:
