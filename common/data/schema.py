@@ -20,9 +20,9 @@ import rfc8785
 
 from privity.common import formats
 from privity.common.data.attribute import UNDECLARED, Attribute, Group, Value
-from privity.common.data.constraints.row_constraints import RowConstraint, read_constraints
 from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks, dialect_problems
+from privity.common.data.row_constraints import RowConstraint, read_constraints
 from privity.common.data.schema_document import exact_text, field_document, nested_lists
 from privity.common.data.schema_fields import FieldReader
 from privity.common.data.unread_columns import UnreadColumn, is_unread_column, read_unread_column, with_made

@@ -57,7 +57,8 @@ def python_page() -> str:
         for name in names:
             if isinstance(getattr(privity, name), type):
                 lines += [f".. autoclass:: privity.{name}"]
-                lines += ["   :members:", *(["   :inherited-members: object"] if name == "Ledger" else [])]
+                inherited = ["   :inherited-members: object"] if name in ("Ledger", "Synthesizer") else []
+                lines += ["   :members:", *inherited]
             else:
                 lines += [f".. autofunction:: privity.{name}"]
             lines.append("")

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from privity.common.release.release_contents import REPORT
-from privity.common.release.release_folder import report_of
+from privity.common.release.report.report_page import report_of
 from privity.common.storage.safe_files import refuse_existing, write_text
 from privity.common.text.terminal import say
 

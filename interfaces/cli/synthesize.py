@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from contextlib import closing
 from pathlib import Path
@@ -17,9 +16,6 @@ from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.protocol.declared_options import Taker
 from privity.common.protocol.run_terms import AUTO
-from privity.common.protocol.session import complete
-from privity.common.release.release_folder import write_release
-from privity.common.release.session_release import ALONE, release_of, synthesised
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
 from privity.common.release.statement import headline
 from privity.common.release.synthetic_rows import check_release_size
@@ -30,11 +26,12 @@ from privity.common.synthesis.learning.domain_discovery import stand_in
 from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import run_request
-from privity.discovery import SYNTHESIZERS
 from privity.interfaces.cli.options import DialectOption, row_options, takes_run_options
+from privity.local_release import publish
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import shown_on
 from privity.party.sources.rows import Rows
+from privity.synthesizers import SYNTHESIZERS
 
 
 @takes_run_options(Taker.SYNTHESIZE)
@@ -78,10 +75,10 @@ def synthesize_command(
         return table if schema == declared else options.open(schema, rows_per_person).rows
 
     check_release_size(rows or table.rows, declared)
-    automatic: dict[str, Any] = {}
+    automatic = None
     if algorithm == AUTO:
         best = choose(declared, [table.rows], 0, parse_epsilon(epsilon), parse_delta(delta))
-        algorithm, automatic = best.algorithm, {"automatic": best.document()}
+        algorithm, automatic = best.algorithm, best.document()
         say(f"Algorithm: {algorithm} ({best.reason}).")
         _check(algorithm, chosen, declared, delta)
     synthesizer = SYNTHESIZERS[algorithm](epsilon, delta=delta, population=population, ledger=ledger, **chosen)
@@ -90,26 +87,9 @@ def synthesize_command(
     started = time.monotonic()
     synthesizer.fit(coded, declared)
     learned = time.monotonic()
-    session, charged, spent = synthesizer.fitted.session, synthesizer.charged_, synthesizer.spent_
-    assert session is not None
-    found = complete(synthesised(session, synthesizer.model_, rows, lambda: secrets.randbits(64)))
-    asked = {
-        "algorithm": algorithm,
-        **automatic,
-        "settings": synthesizer.settings,
-        "epsilon": str(synthesizer.epsilon),
-        "delta": str(synthesizer.delta),
-    }
-    release = release_of(
-        session,
-        found,
-        tolerate=0,
-        protection=None,
-        of_run={**asked, **ALONE},
-        of_statement={},
-    )
-    write_release(out, release, found.synthetic)
+    release = publish(synthesizer, out, rows, automatic)
     ended = time.monotonic()
+    charged, spent = synthesizer.charged_, synthesizer.spent_
     limit = f" of {readable(synthesizer.population_.total_epsilon)}"
     say(f"Release written to {out}.")
     say(headline(release.privacy))

@@ -3,10 +3,10 @@
 What Python users import: they do what the commands do, by the same code and at the same price, and add no way around a
 check.
 
-Open ``synthesizers.py`` for ``fit`` and ``sample``, ``schemas.py`` and ``discovery.py`` for schemas, ``releases.py``
-for what a run published, ``ledgers.py`` for what was spent, ``connections.py`` for runs of a consortium,
-``simulations.py`` for ``simulate``, ``given.py`` for what people hand in, and ``stubs.py`` for what type checkers are
-told. The folders beside them are links to the rooms below.
+Open ``synthesizers.py`` and ``local_learner.py`` for ``fit`` and ``sample``, ``local_release.py`` for what such a fit
+publishes, ``schemas.py`` and ``discovery.py`` for schemas, ``releases.py`` for what a run published, ``ledgers.py`` for
+what was spent, ``connections.py`` for runs of a consortium, ``simulations.py`` for ``simulate``, ``given.py`` for what
+people hand in, and ``stubs.py`` for what type checkers are told. The folders beside them are links to the rooms below.
 
 The names below are loaded when they are first used: ``import privity`` alone loads nothing else.
 """
@@ -22,9 +22,10 @@ os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 _HOMES = {
     "common.errors": ("PrivityError", "ProblemsFound"),
     "synthesizers": (
-        "AIM", "DPCCBN", "DPSUBN", "GaussianCopula", "Independent", "JTree", "MST", "NotFittedError", "OneWay",
-        "PrivBayes", "PrivHD", "Synthesizer",
+        "AIM", "DPCCBN", "DPSUBN", "GaussianCopula", "Independent", "JTree", "MST", "OneWay", "PrivBayes", "PrivHD",
+        "Synthesizer",
     ),
+    "local_learner": ("NotFittedError",),
     "schemas": ("Schema",),
     "saved_models": ("SavedModel", "load_model"),
     "releases": ("Release",),

@@ -4,22 +4,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from privity import async_connections, connections, given
-from privity.async_connections import AsyncRun
+from privity import connections, given
 from privity.common.crypto.residues import Exponents
 from privity.common.errors import PrivityError as PrivityError
 from privity.common.errors import ProblemsFound as ProblemsFound
 from privity.common.privacy.budget import Number
 from privity.common.protocol.secure_sum_method import Method
-from privity.connections import Run
+from privity.connections import AsyncRun, Run
 from privity.ledgers import Ledger as Ledger
 from privity.ledgers import declare_population as declare_population
+from privity.local_learner import NotFittedError as NotFittedError
 from privity.progress_and_plans import Plan
 from privity.releases import Release as Release
 from privity.saved_models import SavedModel as SavedModel
 from privity.saved_models import load_model as load_model
 from privity.schemas import Schema as Schema
-from privity.synthesizers import NotFittedError as NotFittedError
 from privity.synthesizers import Synthesizer as Synthesizer
 
 __all__ = [  # noqa: RUF022
@@ -240,7 +239,7 @@ class _Consortium(connections.Consortium):
     ) -> Run: ...
     async def __aenter__(self) -> _AsyncConsortium: ...
 
-class _AsyncConsortium(async_connections.AsyncConsortium):
+class _AsyncConsortium(connections.AsyncConsortium):
     async def plan(
         self,
         *,

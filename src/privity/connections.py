@@ -6,16 +6,19 @@ whose own event loop it does not touch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pandas as pd
 
 from privity.arguments import as_arguments, progress_of, takes_run_arguments
 from privity.assessment.planning.run_cost import about, plan_document, planned
+from privity.awaited_calls import awaited, followed
 from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import load_schema
 from privity.common.formats.given_values import bad_option, whole_number
@@ -35,9 +38,6 @@ from privity.progress_and_plans import Plan, Progress, Status
 from privity.release_sources import OwnFolder
 from privity.releases import Release
 from privity.schemas import Schema
-
-if TYPE_CHECKING:
-    from privity.async_connections import AsyncConsortium
 
 
 @public
@@ -198,8 +198,6 @@ class Consortium:
         self.close()
 
     async def __aenter__(self) -> AsyncConsortium:
-        from privity.async_connections import AsyncConsortium  # it is made of this class
-
         return AsyncConsortium(self)
 
     async def __aexit__(
@@ -304,6 +302,61 @@ class Consortium:
             PrivityError: file-missing: none was accepted yet; ProblemsFound: every fault of it.
         """
         return Schema(load_schema(self._config.parent / SCHEMA))
+
+
+class AsyncRun:
+    """A run of the consortium, by its name; every call is awaited.
+
+    Attributes:
+        name: as in commands.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._same, self.name = run, run.name
+
+    def __repr__(self) -> str:
+        return f"Async{self._same!r}"
+
+    status = awaited(Run.status)
+    why = awaited(Run.why)
+    wait = awaited(Run.wait)
+    fetch = awaited(Run.fetch)
+    stop = awaited(Run.stop)
+    resume = awaited(Run.resume)
+
+    @wraps(Run.follow)
+    def follow(self) -> AsyncIterator[Progress]:
+        return followed(self._same.follow(), f"follow {self.name}")
+
+
+def _awaited_run(submit: Callable[..., Run]) -> Callable[..., Coroutine[Any, Any, AsyncRun]]:
+    """The same method, to be awaited, whose run is awaited too."""
+
+    @wraps(submit)
+    async def call(self: Any, **asked: Any) -> AsyncRun:
+        return AsyncRun(await asyncio.to_thread(submit, self._same, **asked))
+
+    return call
+
+
+class AsyncConsortium:
+    """The runs of a consortium, for its operator; every call is awaited. ``async with connect(...)`` gives it."""
+
+    def __init__(self, consortium: Consortium) -> None:
+        self._same = consortium
+
+    def __repr__(self) -> str:
+        return f"Async{self._same!r}"
+
+    plan = awaited(Consortium.plan)
+    submit = _awaited_run(Consortium.submit)
+    runs = awaited(Consortium.runs)
+    parties = awaited(Consortium.parties)
+    schema = awaited(Consortium.schema)
+
+    def run(self, name: str) -> AsyncRun:
+        """The run of this name; whether there is one, its first call says."""
+        return AsyncRun(self._same.run(name))
 
 
 def _rows_text(rows: int | Sequence[int] | Mapping[str, int] | None, names: Sequence[str]) -> str | None:

@@ -17,13 +17,13 @@ from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.public_names import public
 from privity.common.release.release_contents import LARGEST_FILES, REPORT, SYNTHETIC
-from privity.common.release.release_folder import overview_of, read_release, verify_release
-from privity.common.release.release_verification import check_release, check_signed_release
-from privity.common.release.report.overview import Overview
+from privity.common.release.release_folder import read_release, verify_release
+from privity.common.release.report.overview import Overview, overview_of
 from privity.common.release.report.report_page import summary_fragment
 from privity.common.release.rows_file import read_decoded
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
 from privity.common.release.statement import headline, whole_loss
+from privity.common.release.verification.release_verification import check_release, check_signed_release
 from privity.common.storage.safe_files import appearing, read_regular, refuse_existing
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model

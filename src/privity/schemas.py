@@ -25,6 +25,7 @@ from privity.common.privacy.budget import Number, readable
 from privity.common.public_names import public
 from privity.common.storage.safe_files import write_text
 from privity.common.text.first_few import first_few
+from privity.discovery import Discover
 from privity.html import table_in_html
 
 LONGEST_SHOWN = 60
@@ -179,8 +180,6 @@ class Schema:
             ProblemsFound, PrivityError: as of a fit; bad-option: no types, or domains below the noise, with what would
                 do.
         """
-        from privity.discovery import Discover  # which shows its result as a Schema
-
         if schema is not None and types is not None:
             reason, hint = "the schema has them already", "Give a schema, or types."
             raise PrivityError(Catalogue.BAD_OPTION, option="types", reason=reason, hint=hint)
@@ -188,7 +187,7 @@ class Schema:
         table = table if frame is None else frame  # a stream is read once
         schema = Schema(open_schema(table, types, person, order)) if schema is None else schema
         found = Discover(epsilon, delta=delta, population=population, ledger=ledger)
-        return found.fit(table, schema, person=person, order=order).schema_
+        return Schema(found.fit(table, schema, person=person, order=order).discovered)
 
     def reviewed(self, *names: str, role: str = "data owner") -> Schema:
         """The same, with what these fields of a draft declare being declared public: releases may be made by it.

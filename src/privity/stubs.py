@@ -38,7 +38,7 @@ class _Consortium(connections.Consortium):
     def submit{submit}
     async def __aenter__(self) -> _AsyncConsortium: ...
 
-class _AsyncConsortium(async_connections.AsyncConsortium):
+class _AsyncConsortium(connections.AsyncConsortium):
     async def plan{plan}
     async def submit{submit_async}
 
@@ -47,12 +47,11 @@ def simulate{simulate}
 """
 """What takes the options of a run as arguments."""
 IMPORTED = (
-    "from privity import async_connections, connections, given",
-    "from privity.async_connections import AsyncRun",
+    "from privity import connections, given",
     "from privity.common.crypto.residues import Exponents",
     "from privity.common.privacy.budget import Number",
     "from privity.common.protocol.secure_sum_method import Method",
-    "from privity.connections import Run",
+    "from privity.connections import AsyncRun, Run",
     "from privity.progress_and_plans import Plan",
 )
 BY_OPTIONS = ("connect", "simulate")

@@ -24,10 +24,10 @@ from privity.curator.server import load_config as load_curator
 from privity.deploy.consortium.organiser import load_agreement
 from privity.deploy.operator.operator_folder import client_of
 from privity.deploy.operator.request_options import read_spec
-from privity.discovery import SYNTHESIZERS
 from privity.interfaces.cli.main import app
 from privity.party.config import load_config as load_party
 from privity.party.policy import load_policy
+from privity.synthesizers import SYNTHESIZERS
 from tests.architecture import line_links
 from tests.harness import walkthrough
 from tests.harness.command import shown_commands

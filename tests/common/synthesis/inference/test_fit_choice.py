@@ -16,9 +16,8 @@ from privity.common import formats
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
 from privity.common.privacy.run_budget import PureBudget
-from privity.common.release.release_folder import write_release
 from privity.common.release.report.overview import overview
-from privity.common.release.report.report_page import report_page
+from privity.common.release.report.report_page import report_page, write_with_report
 from privity.common.release.shortcomings import fallback, how_fitted
 from privity.common.synthesis.algorithms import ALGORITHMS, aim, dp_ccbn, dp_subn, jtree, mst, privbayes, privhd
 from privity.common.synthesis.inference import fit_choice
@@ -149,7 +148,7 @@ def test_a_release_and_its_report_say_which_fit_was_used_and_why_not_another(tmp
     page = report_page(overview(fallen, table.table))
     assert how_fitted(three) in page
     assert how_fitted(one) in report_page(overview(used, table.table))
-    write_release(tmp_path / "out", fallen, table)
+    write_with_report(tmp_path / "out", fallen, table)
     assert json.loads((tmp_path / "out" / "marginals.json").read_text())["inference"] == three
 
 
