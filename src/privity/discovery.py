@@ -32,22 +32,7 @@ from privity.given import Schema, Table, can_be_recoded, coded_by, given_schema
 from privity.party.charged_releases import ChargedReleases
 from privity.party.sources.rows import only_codes
 from privity.schemas import Schema as TableSchema
-from privity.synthesizers import (
-    AIM,
-    DPCCBN,
-    DPSUBN,
-    MST,
-    OWNER,
-    GaussianCopula,
-    Independent,
-    JTree,
-    OneWay,
-    PrivBayes,
-    PrivHD,
-    Synthesizer,
-    check_discovery,
-    new_run,
-)
+from privity.synthesizers import CLASSES, OWNER, Synthesizer, check_discovery, new_run
 
 
 class Discover(Synthesizer):
@@ -167,7 +152,6 @@ class Discover(Synthesizer):
         return self.fitted.spent if self._found is None else self._found[2]
 
 
-SYNTHESIZERS: dict[str, type[Synthesizer]] = {
-    c.algorithm: c
-    for c in (AIM, GaussianCopula, Discover, DPSUBN, DPCCBN, Independent, JTree, MST, OneWay, PrivBayes, PrivHD)
+SYNTHESIZERS: dict[str, type[Synthesizer]] = {each.algorithm: each for each in CLASSES.values()} | {
+    Discover.algorithm: Discover
 }
