@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
+from privity import OneWay
 from privity.assessment.audit.audited_consortium import PLENTY, POPULATION
 from privity.assessment.audit.input_paths import scratch, written_csv
 from privity.assessment.audit.subject import Seen, Source, Subject
@@ -26,7 +27,6 @@ from privity.given import given_schema
 from privity.local_release import publish
 from privity.releases import Release
 from privity.schemas import Schema
-from privity.synthesizers import OneWay
 
 PERSON, ORDER = "person", "visit"
 

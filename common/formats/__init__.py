@@ -33,7 +33,7 @@ from privity.common.text.short_values import LONGEST_ECHO, listed, path_text, sh
 
 Places = dict[tuple[str | int, ...], int]
 NUMBERS: dict[str, set[type]] = {"integer": {int}, "number": {int, float, Decimal}}
-OF_NUMBERS = {"type", "minimum", "maximum", "description"}  # keys of a schema that `_all_fit` knows
+OF_NUMBERS = {"type", "minimum", "maximum", "description", "x-types"}  # keys of a schema that `_all_fit` knows
 PLAIN = {str, int, float, Decimal, bool, type(None)}  # types of values without members
 OF_PLAIN = OF_NUMBERS | {"const", "enum", "minLength", "maxLength", "pattern"}  # keys of a schema that `_fits` knows
 EXACT = "^(0|[1-9][0-9]{0,999})(/[1-9][0-9]{0,999})?$"

@@ -149,6 +149,8 @@ def rules(form: dict[str, Any]) -> str:
         }.items()
         if key in form
     ]  # fmt: skip
+    if "x-types" in form:
+        told.append(f"with the types {form['x-types']}")
     if "pattern" in form:
         told.append(f"matches `{form['pattern']}`")
     if "$ref" in form:

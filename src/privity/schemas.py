@@ -16,11 +16,11 @@ from privity import given
 from privity.column_types import Types, drafted_types, open_schema
 from privity.common.data import schema as read
 from privity.common.data.attribute import UNDECLARED
+from privity.common.data.field_keys import FORM
 from privity.common.data.file_look import look_at
 from privity.common.data.frame_values import MISSING, read_column
 from privity.common.data.schema_draft import drafted
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import load
 from privity.common.privacy.budget import Number, readable
 from privity.common.public_names import public
 from privity.common.storage.safe_files import write_text
@@ -29,9 +29,6 @@ from privity.discovery import Discover
 from privity.html import table_in_html
 
 LONGEST_SHOWN = 60
-
-KEYS = frozenset(load("table_schema")["$defs"]["field"]["properties"])
-"""Of a field (docs/schema.md)."""
 
 
 class Field(MutableMapping[str, Any]):
@@ -92,8 +89,8 @@ class Field(MutableMapping[str, Any]):
         self.__dict__["_name"] = changes.get("name", self._name)
 
     def __getattr__(self, name: str) -> Any:
-        if _camel(name) not in KEYS:
-            raise AttributeError(f"a field has no key {name!r}: there are {', '.join(sorted(KEYS))}")
+        if _camel(name) not in FORM:
+            raise AttributeError(f"a field has no key {name!r}: there are {', '.join(sorted(FORM))}")
         return self.get(_camel(name))
 
     def __setattr__(self, name: str, value: Any) -> None:

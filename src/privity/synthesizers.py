@@ -64,77 +64,17 @@ class Synthesizer(LocalLearner):
         return Schema(self.fitted.model.schema)
 
 
-@public
-class AIM(Synthesizer):
-    """AIM: measures, round after round, the marginal that the model explains worst."""
-
-    algorithm = "aim"
-
-
-@public
-class MST(Synthesizer):
-    """MST: measures the marginals of a spanning tree of the pairs that differ most from independence."""
-
-    algorithm = "mst"
-
-
-@public
-class GaussianCopula(Synthesizer):
-    """A Gaussian copula of all pairs of attributes."""
-
-    algorithm = "copula"
-
-
-@public
-class DPSUBN(Synthesizer):
-    """DP-SUBN over one party."""
-
-    algorithm = "dp-subn"
-
-
-@public
-class DPCCBN(Synthesizer):
-    """DP-CCBN over one party."""
-
-    algorithm = "dp-ccbn"
-
-
-@public
-class PrivBayes(Synthesizer):
-    """PrivBayes: noisy conditionals of a network selected by the exponential mechanism."""
-
-    algorithm = "privbayes"
-
-
-@public
-class JTree(Synthesizer):
-    """JTree: a junction tree of a dependency graph selected edge by edge."""
-
-    algorithm = "jtree"
-
-
-@public
-class PrivHD(Synthesizer):
-    """PrivHD: a junction tree of bigger cliques."""
-
-    algorithm = "privhd"
-
-
-@public
-class Independent(Synthesizer):
-    """Independent over one party: the model of its learner."""
-
-    algorithm = "independent"
-
-
-@public
-class OneWay(Synthesizer):
-    """Measures noisy 1-way marginals only: the baseline for all other algorithms."""
-
-    algorithm = "one-way"
-
+CLASSES: dict[str, type[Synthesizer]] = {
+    (name := type(kind).__name__): type(
+        name, (Synthesizer,), {"__module__": "privity", "__doc__": kind.title, "algorithm": kind.name}
+    )
+    for kind in ALGORITHMS.values()
+    if not kind.discovers
+}
+"""One for each algorithm that learns, under the name and with the first line of the algorithm's own class."""
 
 SYNTHESIZERS: dict[str, type[LocalLearner]] = {
-    c.algorithm: c
-    for c in (AIM, GaussianCopula, Discover, DPSUBN, DPCCBN, Independent, JTree, MST, OneWay, PrivBayes, PrivHD)
+    **{each.algorithm: each for each in CLASSES.values()},
+    Discover.algorithm: Discover,
 }
+"""What fits one's own rows, by the name of its algorithm."""

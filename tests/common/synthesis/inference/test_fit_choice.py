@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import json
 from fractions import Fraction
 
@@ -19,7 +18,7 @@ from privity.common.privacy.run_budget import PureBudget
 from privity.common.release.report.overview import overview
 from privity.common.release.report.report_page import report_page, write_with_report
 from privity.common.release.shortcomings import fallback, how_fitted
-from privity.common.synthesis.algorithms import ALGORITHMS, aim, dp_ccbn, dp_subn, jtree, mst, privbayes, privhd
+from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.inference import fit_choice
 from privity.common.synthesis.inference.fit_choice import MOST_BYTES, PGM, TABLES, choose_inference, size_of_fit
 from privity.common.synthesis.inference.maximum_likelihood import STEPS
@@ -29,15 +28,7 @@ from privity.deploy.operator.request_options import learning_settings, run_reque
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
 
-SETTINGS = {
-    "dp-ccbn": dp_ccbn.Settings,
-    "dp-subn": dp_subn.Settings,
-    "jtree": jtree.Settings,
-    "mst": mst.Settings,
-    "privbayes": privbayes.Settings,
-    "privhd": privhd.Settings,
-}
-CHOICE = sorted(SETTINGS)
+CHOICE = sorted(name for name, known in ALGORITHMS.items() if known.infers)
 SCHEMA = parse_schema({"name": "people", "fields": FIELDS}, "people")
 TWO = Fraction(2)
 
@@ -45,13 +36,6 @@ TWO = Fraction(2)
 def learn(table, algorithm, chosen, epsilon=TWO):
     session = InProcessBackend([table], PureBudget(epsilon)).session()
     return session, asyncio.run(ALGORITHMS[algorithm].learn(session, session.budget.whole, chosen))
-
-
-def test_an_algorithm_offers_the_choice_if_it_has_the_setting():
-    assert sorted(name for name, known in ALGORITHMS.items() if known.infers) == CHOICE
-    for kind in SETTINGS.values():
-        assert "inference" in {field.name for field in dataclasses.fields(kind)}
-    assert "inference" not in {field.name for field in dataclasses.fields(aim.Settings)}
 
 
 @pytest.mark.parametrize("algorithm", CHOICE)
