@@ -1,7 +1,10 @@
 """The formats of every file that people write or that a run releases, as JSON Schemas (draft 2020-12).
 
 A format ``NAME`` is the file ``common/formats/NAME.schema.json``. JSON is read with its numbers exact: integers as
-``int`` of any size, all others as ``decimal.Decimal``.
+``int`` of any size, all others as ``decimal.Decimal``. Nothing here knows what a file is for.
+
+Open ``toml_file.py`` for how settings are read, ``line_numbers.py`` for the line of a fault, and ``declared_keys.py``
+to declare a key of ``party.toml``, ``policy.toml``, ``curator.toml``, ``operator.toml`` or ``consortium.toml``.
 """
 
 from __future__ import annotations
