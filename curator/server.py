@@ -54,7 +54,7 @@ BOUNDS = (("grpc.max_receive_message_length", 2 << 20), ("grpc.max_concurrent_st
 _log = logging.getLogger("privity.curator")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CuratorConfig:
     """curator.toml."""
 
