@@ -21,16 +21,7 @@ from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.consortium.schema_file import SchemaFile
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats.declared_keys import (
-    ADDRESS,
-    SettingsFile,
-    flag,
-    of_form,
-    path,
-    positive,
-    read_settings,
-    whole,
-)
+from privity.common.formats import declared_keys as declare
 from privity.common.node.connection_silence import SILENCE_SECONDS, serving_options
 from privity.common.node.metrics_page import observed
 from privity.common.node.process import at_interrupt, open_files, stay_alone
@@ -58,43 +49,43 @@ _log = logging.getLogger("privity.curator")
 class CuratorConfig:
     """curator.toml."""
 
-    FILE: ClassVar = SettingsFile(
-        "curator", "curator.toml: the curator's server",
-        "The curator's server (docs/formats.md). Paths are relative to this file.",
+    FILE: ClassVar = declare.SettingsFile(
+        "curator", "curator.toml: the curator's server"
     )  # fmt: skip
 
-    listen: str = of_form(
-        ADDRESS, "address to bind, `host:port`; port 0 takes a free one, which `--port-file FILE` writes to a file"
+    listen: str = declare.of_form(
+        declare.ADDRESS,
+        "address to bind, `host:port`; port 0 takes a free one, which `--port-file FILE` writes to a file",
     )
-    key: Path = path(
+    key: Path = declare.path(
         "path of the private key (PEM) of the certificate that the manifest lists for the curator", start="tls.key"
     )
-    manifest: Path = path(
+    manifest: Path = declare.path(
         "path of `manifest.json`, which comes from the organiser: `privity curator accept FILE`", start="manifest.json"
     )
-    organiser_key: Path = path("path of the organiser's public signing key, 32 bytes in base64", start="organiser.pub")
-    schema: Path = path("path of the schema; its digest must match the manifest's", start="schema.json")
-    state: Path = path(
+    organiser_key: Path = declare.path("path of the organiser's public signing key (base64)", start="organiser.pub")
+    schema: Path = declare.path("path of the schema; its digest must match the manifest's", start="schema.json")
+    state: Path = declare.path(
         "folder of `journal.sqlite` and of `releases/RUN/`; created if absent. It must survive restarts: back it up",
         start="state",
     )
-    patience: float = positive(
+    patience: float = declare.positive(
         "seconds: if a party that was asked something gives no sign of life for so long, the run stops and names it."
         " `privity run resume` continues the run", start=60.0,
     )  # fmt: skip
-    lease_days: float = positive(
+    lease_days: float = declare.positive(
         "days for which a run may stand still, stopped or waiting for somebody, before it expires", default=14,
         example="14",
     )  # fmt: skip
-    runs_at_once: int = whole(
+    runs_at_once: int = declare.whole(
         "runs that work side by side; those that wait for people do not count. A party keeps randomness and tables of"
         " powers for two keys", 1, 16, default=RUNS_AT_ONCE,
     )  # fmt: skip
-    metrics: str | None = of_form(
-        ADDRESS, "address at which Prometheus reads metrics over plain HTTP, `host:port` (docs/observability.md)",
+    metrics: str | None = declare.of_form(
+        declare.ADDRESS, "address of the metrics for Prometheus over plain HTTP, `host:port` (docs/observability.md)",
         default=None, by_default="none", example='"127.0.0.1:9464"',
     )  # fmt: skip
-    reflection: bool = flag(
+    reflection: bool = declare.flag(
         "whether members may ask which services and messages there are", default=False, example="true"
     )
     notices: tuple[Channel, ...] = notices_key()
@@ -102,7 +93,7 @@ class CuratorConfig:
 
 def load_config(file: Path) -> CuratorConfig:
     """Read curator.toml; every fault at once."""
-    return CuratorConfig(**read_settings(CuratorConfig, file))
+    return CuratorConfig(**declare.read_settings(CuratorConfig, file))
 
 
 class Certificates:

@@ -20,18 +20,7 @@ from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.consortium.schema_file import END_AWAITED, SchemaFile
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats.declared_keys import (
-    ADDRESS,
-    NAME,
-    SettingsFile,
-    keys_of,
-    of_form,
-    part,
-    path,
-    positive,
-    read_settings,
-    text,
-)
+from privity.common.formats import declared_keys as declare
 from privity.common.node.proxy import Proxy, proxy_key
 from privity.common.notices.channels import Channel, notices_key
 from privity.common.notices.outbox import Outbox
@@ -75,44 +64,42 @@ DAY = 86400.0
 class PartyConfig:
     """party.toml."""
 
-    FILE: ClassVar = SettingsFile(
-        "party", "party.toml: a data owner's node",
-        "This party's node (docs/formats.md). Paths are relative to this file.",
-        together={"person": ["order"], "order": ["person"]},
+    FILE: ClassVar = declare.SettingsFile(
+        "party", "party.toml: a data owner's node", together={"person": ["order"], "order": ["person"]},
     )  # fmt: skip
 
-    name: str = of_form(NAME, "this party's name in the manifest")
-    curator: str = of_form(ADDRESS, "address to connect to, `host:port`")
-    curator_name: str | None = text(
+    name: str = declare.of_form(declare.NAME, "this party's name in the manifest")
+    curator: str = declare.of_form(declare.ADDRESS, "address to connect to, `host:port`")
+    curator_name: str | None = declare.text(
         "host name in the curator's certificate, if it differs from the address", default=None
     )
     proxy: Proxy | None = proxy_key()
-    rows: RowSettings = part(RowSettings)
-    schema: Path = path("path of the schema; its digest must match the manifest's", start="schema.json")
-    policy: Path = path("path of `policy.toml`", start="policy.toml")
-    manifest: Path = path(
+    rows: RowSettings = declare.part(RowSettings)
+    schema: Path = declare.path("path of the schema; its digest must match the manifest's", start="schema.json")
+    policy: Path = declare.path("path of `policy.toml`", start="policy.toml")
+    manifest: Path = declare.path(
         "path of `manifest.json`, which comes from the curator and is signed by the organiser", start="manifest.json"
     )
-    organiser_key: Path = path("path of the organiser's public signing key, 32 bytes in base64", start="organiser.pub")
-    keys: Path = path(
+    organiser_key: Path = declare.path("path of the organiser's public signing key (base64)", start="organiser.pub")
+    keys: Path = declare.path(
         "folder of `signing.pem`, `sealing.pem` and `agreement.pem`, which must match the manifest", start="keys"
     )
-    certificate: Path = path("path of the TLS client certificate (PEM)", start="tls.pem")
-    key: Path = path("path of the certificate's private key (PEM)", start="tls.key")
-    state: Path = path(
+    certificate: Path = declare.path("path of the TLS client certificate (PEM)", start="tls.pem")
+    key: Path = declare.path("path of the certificate's private key (PEM)", start="tls.key")
+    state: Path = declare.path(
         "folder of `journal.sqlite`, `node-id` and `transcripts/`; created if absent. It must survive restarts: back"
         " it up", start="state",
     )  # fmt: skip
-    ledger: Path | None = path(
+    ledger: Path | None = declare.path(
         "path of the population's ledger. Several nodes may name the same one", default=None,
         by_default="the one of the user account (`privity population list`)", example='"/srv/privity/people.sqlite"',
     )  # fmt: skip
-    lease_days: float = positive(
+    lease_days: float = declare.positive(
         "the party erases what it keeps of a run after so many days without news of it. Its charges stay. Make it"
         " longer than the curator's: what that still drives must be here", default=30, example="30",
     )  # fmt: skip
-    metrics: str | None = of_form(
-        ADDRESS, "address at which Prometheus reads metrics over plain HTTP, `host:port` (docs/observability.md)",
+    metrics: str | None = declare.of_form(
+        declare.ADDRESS, "address of the metrics for Prometheus over plain HTTP, `host:port` (docs/observability.md)",
         default=None, by_default="none", example='"127.0.0.1:9465"',
     )  # fmt: skip
     notices: tuple[Channel, ...] = notices_key()
@@ -125,8 +112,8 @@ class PartyConfig:
 
 def load_config(file: Path) -> PartyConfig:
     """Read party.toml; every fault at once."""
-    values = read_settings(PartyConfig, file)
-    rows = {name: values.pop(name) for name in keys_of(RowSettings) if name in values}
+    values = declare.read_settings(PartyConfig, file)
+    rows = {name: values.pop(name) for name in declare.keys_of(RowSettings) if name in values}
     return PartyConfig(rows=RowSettings(**rows, base=file.parent, cache=values["state"] / CODED), **values)
 
 
@@ -318,7 +305,7 @@ class Node:
         return True
 
     def certificates(self) -> dict[str, str]:
-        """This party's own certificate and the curator's, by ``ROLE/NAME``, as they are now."""
+        """This party's own certificate and the curator's, by ``ROLE/declare.NAME``, as they are now."""
         found = {f"party/{self.config.name}": self.config.certificate.read_text(encoding="ascii")}
         if self.manifests.exists():
             curator = self.manifests.current().certificate_of("curator", CURATOR)

@@ -10,16 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from privity.common.errors import Catalogue, PrivityError, Problem
-from privity.common.formats.declared_keys import (
-    SettingsFile,
-    always,
-    choice,
-    keys_of,
-    read_settings,
-    some_of,
-    text,
-    whole,
-)
+from privity.common.formats import declared_keys as declare
 from privity.common.privacy.budget import readable
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ApproxDP
@@ -40,7 +31,7 @@ class Approval(Enum):
 class People:
     """Whose rows a policy is about: the first key of the file."""
 
-    population: Population = text(
+    population: Population = declare.text(
         "the people in these rows, by the name in `privity population declare`, which also states what all releases may"
         " cost one of them and how many rows one of them has. A new extract of the same people keeps the name"
     )
@@ -50,19 +41,18 @@ class People:
 class Policy(RunLimits, People):
     """All that an owner agrees to: limits of which none is left open, on rows of certain people."""
 
-    FILE: ClassVar = SettingsFile(
+    FILE: ClassVar = declare.SettingsFile(
         "policy", "policy.toml: what a data owner agrees to",
-        "What this party allows (docs/formats.md). Nothing runs that it does not allow: review every line. A node at"
-        " work obeys a change at once.", "",
+        "Nothing runs that it does not allow: review every line. A node at work obeys a change at once.",
     )  # fmt: skip
 
-    epsilon_per_run: Fraction = always(RunLimits, "epsilon_per_run")
-    delta_per_run: Fraction = always(RunLimits, "delta_per_run")
-    approval: Approval = choice(
+    epsilon_per_run: Fraction = declare.always(RunLimits, "epsilon_per_run")
+    delta_per_run: Fraction = declare.always(RunLimits, "delta_per_run")
+    approval: Approval = declare.choice(
         "who approves a run that this policy allows: with `manual` each run waits for `privity party approve`; with"
         " `by-policy` it goes on by itself", Approval, default=Approval.MANUAL.value, label="Who approves a run",
     )  # fmt: skip
-    runs_per_day: int | None = whole(
+    runs_per_day: int | None = declare.whole(
         "with `by-policy`: the most runs that are approved within 24 hours without asking, however they ended. One more"
         " waits for `privity party approve`, or until it is within the limit", 1, 100_000, default=None,
         by_default="no limit", example="3", label="Most runs a day without asking",
@@ -71,18 +61,18 @@ class Policy(RunLimits, People):
         "with `by-policy`: the most epsilon that those runs together may cost one of these people, exact", default=None,
         by_default="no limit", example='"1"', label="Most these runs may cost a day (epsilon)",
     )  # fmt: skip
-    published: tuple[str, ...] = some_of(
+    published: tuple[str, ...] = declare.some_of(
         "names of the limits whose values operators may know before they submit a run, so that they ask for none that"
-        " would be refused. A refusal names its limit in any case", list(keys_of(RunLimits)), 0, default=[],
-        by_default="none", start=list(keys_of(RunLimits)), label="Limits that operators may know",
+        " would be refused. A refusal names its limit in any case", list(declare.keys_of(RunLimits)), 0, default=[],
+        by_default="none", start=list(declare.keys_of(RunLimits)), label="Limits that operators may know",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
-        for name, key in keys_of(RunLimits).items():
+        for name, key in declare.keys_of(RunLimits).items():
             if getattr(self, name) is None and key.required:
                 raise TypeError(f"a policy without {name}")
             if getattr(self, name) is None and key.default is not None:
-                object.__setattr__(self, name, key.read(key.default, Path()))
+                object.__setattr__(self, name, key.by_itself())
 
     def publication(self) -> tuple[RunLimits, int]:
         """The limits that operators may know, and the rows of a person that prices are counted with."""
@@ -123,7 +113,7 @@ def load_policy(file: Path, declared: Callable[[str], Population], known: Sequen
         declared: finds the declaration of a population by its name.
         known: names of the schema's attributes, where there is a schema.
     """
-    values = read_settings(Policy, file, lambda found: _problems(found, str(file), known))
+    values = declare.read_settings(Policy, file, lambda found: _problems(found, str(file), known))
     people = declared(values["population"])
     return Policy(**{"delta_per_run": people.total_delta, **values, "population": people})
 

@@ -11,7 +11,6 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from enum import Enum
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ ADDRESS = {"type": "string", "title": "host:port", "pattern": "^.{1,255}:[0-9]{1
 PUBLIC_ADDRESS = ADDRESS | {"pattern": r"^[^:\s]{1,255}:[0-9]{1,5}$"}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Key:
     """How one key was declared.
 
@@ -57,13 +56,17 @@ class Key:
     required: bool
     default: Any
     by_default: str
-    read: Callable[[Any, Path], Any]
-    problems: Callable[[dict[str, Any], str], Iterable[Problem]]
-    start: Any
-    example: str
-    label: str
-    choices: tuple[str, ...]
-    technical: bool
+    read: Callable[[Any, Path], Any] = lambda value, _folder: value
+    problems: Callable[[dict[str, Any], str], Iterable[Problem]] = lambda _document, _file: ()
+    start: Any = None
+    example: str = ""
+    label: str = ""
+    choices: tuple[str, ...] = ()
+    technical: bool = False
+
+    def by_itself(self) -> Any:
+        """What the field holds by default."""
+        return None if self.default is None else self.read(self.default, Path())
 
     @property
     def is_list(self) -> bool:
@@ -92,39 +95,27 @@ class Key:
 def of_form(
     form: Mapping[str, Any],
     meaning: str,
-    *,
-    read: Callable[[Any, Path], Any] = lambda value, _folder: value,
     default: Any = MISSING,
+    *,
     by_default: str = "",
-    problems: Callable[[dict[str, Any], str], Iterable[Problem]] = lambda _document, _file: (),
-    start: Any = None,
-    example: str = "",
-    label: str = "",
-    choices: Iterable[str] = (),
-    technical: bool = False,
     secret: bool = False,
+    **how: Any,
 ) -> Any:
-    """A key of any form: required, or with a default as in a document; arguments as ``Key`` has them.
+    """A key of any form.
 
     Args:
+        default: as in a document; without one the key is required.
         secret: whether its value is left out of text forms.
+        how: other attributes of ``Key``.
     """
     required = default is MISSING
     default = None if required else default
     if default is not None and not by_default:
         several = default if isinstance(default, list) else [default]
-        by_default = " and ".join(f"`{each}`" if isinstance(each, str) else _toml(each) for each in several)
-    made = Key(
-        form, meaning, required, default, by_default, read, problems, start, example, label, tuple(choices), technical
-    )
-    metadata = {"key": made}
-    if required:
-        return field(repr=not secret, metadata=metadata)
-    return field(default_factory=partial(_default, made), repr=not secret, metadata=metadata)
-
-
-def _default(made: Key) -> Any:
-    return None if made.default is None else made.read(made.default, Path())
+        by_default = " and ".join(f"`{each}`" if isinstance(each, str) else json.dumps(each) for each in several)
+    made = Key(form=form, meaning=meaning, required=required, default=default, by_default=by_default, **how)
+    absent: dict[str, Any] = {} if required else {"default_factory": made.by_itself}
+    return field(**absent, repr=not secret, metadata={"key": made})
 
 
 def text(meaning: str, longest: int = 1000, **how: Any) -> Any:
@@ -156,18 +147,18 @@ def flag(meaning: str, *, default: bool, **how: Any) -> Any:
 def choice(meaning: str, kind: type[Enum], **how: Any) -> Any:
     """A member of an enumeration, by its value."""
     names = [member.value for member in kind]
-    return of_form({"enum": names}, meaning, choices=names, read=lambda value, _folder: kind(value), **how)
+    return of_form({"enum": names}, meaning, choices=tuple(names), read=lambda value, _folder: kind(value), **how)
 
 
-def names(meaning: str, items: Mapping[str, Any], least: int = 1, choices: Sequence[str] = (), **how: Any) -> Any:
-    """Different texts of one form; ``choices`` are those that stand for something."""
+def names(meaning: str, items: Mapping[str, Any], least: int = 1, **how: Any) -> Any:
+    """Different texts of one form."""
     form = {"type": "array", **({"minItems": least} if least else {}), "uniqueItems": True, "items": items}
-    return of_form(form, meaning, choices=choices, read=lambda value, _folder: tuple(value), **how)
+    return of_form(form, meaning, read=lambda value, _folder: tuple(value), **how)
 
 
 def some_of(meaning: str, choices: Sequence[str], least: int = 1, **how: Any) -> Any:
     """Some of these texts."""
-    return names(meaning, {"enum": list(choices)}, least, choices, **how)
+    return names(meaning, {"enum": list(choices)}, least, choices=tuple(choices), **how)
 
 
 def table(meaning: str, read: Callable[[Any, Path], Any], problems: Any, **how: Any) -> Any:
@@ -197,13 +188,12 @@ class SettingsFile:
     Attributes:
         name: of the format.
         title: of the JSON Schema.
-        head: comment at the top of a new file.
+        description: of what people must know of the file.
         together: keys that say nothing without others.
     """
 
     name: str
     title: str
-    head: str
     description: str = PATHS
     together: Mapping[str, list[str]] = field(default_factory=dict)
 
@@ -242,8 +232,14 @@ def read_settings(
 
 
 def new_file(kind: type[Any], **given: Any) -> str:
-    """The text of a new file: keys with these values or those they start with, and examples, each with its meaning."""
-    lines = [*_comment(kind.FILE.head), f"format_version = {FORMAT_VERSION}"]
+    """The text of a new file: keys with these values or those they start with, and examples, each with its meaning.
+
+    JSON writes texts, numbers and lists as TOML does.
+    """
+    lines = [
+        *_comment(f"{kind.FILE.title} (docs/formats.md). {kind.FILE.description}"),
+        f"format_version = {FORMAT_VERSION}",
+    ]
     # What stands below the name of a table belongs to it.
     for name, each in sorted(keys_of(kind).items(), key=lambda item: item[1].form.get("type") == "object"):
         value = each.start if given.get(name) is None else given[name]
@@ -260,13 +256,8 @@ def _comment(words: str) -> list[str]:
 
 
 def _assigned(name: str, value: Any) -> str:
-    line = f"{name} = {_toml(value)}"
+    line = f"{name} = {json.dumps(value)}"
     if len(line) <= WIDTH or not isinstance(value, list | tuple):
         return line
-    inner = textwrap.fill(f"{_toml(value)[1:-1]},", WIDTH, initial_indent="    ", subsequent_indent="    ")
+    inner = textwrap.fill(f"{json.dumps(value)[1:-1]},", WIDTH, initial_indent="    ", subsequent_indent="    ")
     return f"{name} = [\n{inner}\n]"
-
-
-def _toml(value: Any) -> str:
-    """A text, number or list of texts as TOML and JSON both write it."""
-    return json.dumps(value)

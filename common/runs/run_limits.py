@@ -11,7 +11,7 @@ from typing import Any
 
 from privity.common.crypto.residues import Exponents
 from privity.common.formats import LINE
-from privity.common.formats.declared_keys import flag, names, or_none, some_of, text, whole
+from privity.common.formats import declared_keys as declare
 from privity.common.privacy.budget import budget_problems, parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.privacy_loss import ApproxDP
@@ -31,63 +31,63 @@ MOST_PARTIES = 1000
 def epsilon_key(meaning: str, **how: Any) -> Any:
     """A key of a settings file that holds an epsilon."""
     problems = lambda found, file: budget_problems(found, file, epsilons=[*found])  # noqa: E731
-    return text(meaning, 100, read=lambda value, _folder: parse_epsilon(value), problems=problems, **how)
+    return declare.text(meaning, 100, read=lambda value, _folder: parse_epsilon(value), problems=problems, **how)
 
 
 def delta_key(meaning: str, **how: Any) -> Any:
     """The same of a delta."""
     problems = lambda found, file: budget_problems(found, file, deltas=[*found])  # noqa: E731
-    return text(meaning, 100, read=lambda value, _folder: parse_delta(value), problems=problems, **how)
+    return declare.text(meaning, 100, read=lambda value, _folder: parse_delta(value), problems=problems, **how)
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunLimits:
     """Limits by the keys of policy.toml. None refuses nothing: what is not known here, or not limited."""
 
-    epsilon_per_run: Fraction | None = or_none(epsilon_key(
+    epsilon_per_run: Fraction | None = declare.or_none(epsilon_key(
         "the most epsilon that one run may cost one of these people, exact. Write for instance 0.5 or 1/3; less is more"
         " private, and makes a less accurate table", start="1", label="Most one run may cost (epsilon)",
     ))  # fmt: skip
-    delta_per_run: Fraction | None = or_none(delta_key(
+    delta_per_run: Fraction | None = declare.or_none(delta_key(
         "the most delta that one run may cost one of these people, exact: the small chance that it may exceed its"
         " epsilon. 0 allows none", default=None, by_default="the total that is declared for these people",
         label="Most one run may cost besides (delta)",
     ))  # fmt: skip
-    algorithms: tuple[str, ...] | None = or_none(names(
+    algorithms: tuple[str, ...] | None = declare.or_none(declare.names(
         "names of the algorithms that may run; `privity algorithms` lists all", LINE_OF_TEXT, choices=tuple(ALGORITHMS),
         label="Algorithms",
     ))  # fmt: skip
-    minimum_parties: int | None = or_none(whole(
+    minimum_parties: int | None = declare.or_none(declare.whole(
         "a run over fewer parties is refused", 2, MOST_PARTIES, label="Fewest parties"
     ))  # fmt: skip
-    minimum_tolerate: int | None = or_none(whole(
+    minimum_tolerate: int | None = declare.or_none(declare.whole(
         "a run that tolerates fewer colluding parties is refused. So many of the other parties may join forces without"
         " learning this party's sums", 1, MOST_PARTIES, label="Fewest colluding parties tolerated", technical=True,
     ))  # fmt: skip
-    minimum_key_bits: int | None = or_none(whole(
+    minimum_key_bits: int | None = declare.or_none(declare.whole(
         "a run with a shorter Paillier modulus is refused. It is the key of encrypted sums, in bits; 3072 is usual",
         2048, 8192, start=3072, label="Shortest key of encrypted sums, in bits", technical=True,
     ))  # fmt: skip
-    secure_sums: tuple[str, ...] | None = or_none(some_of(
+    secure_sums: tuple[str, ...] | None = declare.or_none(declare.some_of(
         "the allowed methods of secure sums (docs/secure_sums.md): `paillier`, by encryption, and `masks`, by random"
         " numbers that cancel, which is faster", [one.value for one in Method], default=[Method.PAILLIER.value],
         label="Secure sums", technical=True,
     ))  # fmt: skip
-    exponents: tuple[str, ...] | None = or_none(some_of(
+    exponents: tuple[str, ...] | None = declare.or_none(declare.some_of(
         "the allowed kinds of randomness of Paillier's encryption. `short` is fastest, and rests on a stronger"
         " assumption", [one.value for one in Exponents], default=[Exponents.HALF.value, Exponents.FULL.value],
         label="Exponents of encrypted sums", technical=True,
     ))  # fmt: skip
-    parties_per_person: int | None = or_none(whole(
+    parties_per_person: int | None = declare.or_none(declare.whole(
         "the most parties of the consortium at which one of these people has rows. What a run costs a person is counted"
         " with it; a manifest with a smaller number is refused", 1, MOST_PARTIES, default=1,
         label="Most parties at which one person has rows",
     ))  # fmt: skip
-    attributes: tuple[str, ...] | None = or_none(names(
+    attributes: tuple[str, ...] | None = declare.or_none(declare.names(
         "names of the attributes that a run may be about", LINE_OF_TEXT | {"minLength": 1}, default=None,
         by_default="all of the schema", example='["age"]', label="Attributes",
     ))  # fmt: skip
-    evaluation: bool | None = or_none(flag(
+    evaluation: bool | None = declare.or_none(declare.flag(
         "whether runs may spend a share of their epsilon on scoring the synthetic table on these rows", default=False,
         example="true", label="Scores of the synthetic table",
     ))  # fmt: skip

@@ -21,18 +21,7 @@ from privity.common.crypto.identity import Identity
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import LINE, read_json
-from privity.common.formats.declared_keys import (
-    NAME,
-    PUBLIC_ADDRESS,
-    SettingsFile,
-    names,
-    new_file,
-    of_form,
-    path,
-    read_settings,
-    text,
-    whole,
-)
+from privity.common.formats import declared_keys as declare
 from privity.common.runs.run_limits import MOST_PARTIES
 from privity.common.storage.canonical_json import b64
 from privity.common.storage.safe_files import write_private, write_whole
@@ -42,43 +31,45 @@ from privity.common.storage.safe_files import write_private, write_whole
 class Agreement:
     """consortium.toml."""
 
-    FILE: ClassVar = SettingsFile(
+    FILE: ClassVar = declare.SettingsFile(
         "consortium", "consortium.toml: what the members agreed on",
-        "What the members of this consortium agreed on. The organiser keeps this file; nothing in it is secret.",
+        f"The organiser keeps this file; nothing in it is secret. {declare.PATHS}",
     )  # fmt: skip
 
-    name: str = text("name of the consortium, as everybody will see it", 60)
-    curator: str = of_form(
-        PUBLIC_ADDRESS,
+    name: str = declare.text("name of the consortium, as everybody will see it", 60)
+    curator: str = declare.of_form(
+        declare.PUBLIC_ADDRESS,
         "address to which parties and operators connect, `host:port`. They only ever dial out to it",
     )
-    hosts: tuple[str, ...] = names(
+    hosts: tuple[str, ...] = declare.names(
         "more names and addresses in the curator's certificate, if it is reached under several",
         {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": LINE}, 0, default=[], by_default="none",
         example='["10.0.0.5"]',
     )  # fmt: skip
-    schema: Path = path(
+    schema: Path = declare.path(
         "path of the schema of the joint table (docs/schema.md): the same for all parties, declared, never read from"
         " rows"
     )
-    parties: tuple[str, ...] = names("names of the data owners, in their public order", NAME, 2)
-    operators: tuple[str, ...] = names(
-        "names of the members who may submit runs; each run belongs to its submitter", NAME, start=["operator"]
+    parties: tuple[str, ...] = declare.names("names of the data owners, in their public order", declare.NAME, 2)
+    operators: tuple[str, ...] = declare.names(
+        "names of the members who may submit runs; each run belongs to its submitter", declare.NAME, start=["operator"]
     )
-    curator_member: str | None = of_form(
-        NAME, "the party that operates the curator, if one does; it is never a combiner", default=None,
+    curator_member: str | None = declare.of_form(
+        declare.NAME, "the party that operates the curator, if one does; it is never a combiner", default=None,
         by_default="none", example='"north"',
     )  # fmt: skip
-    minimum_parties: int = whole(
+    minimum_parties: int = declare.whole(
         "a run over fewer parties is refused, whatever the parties' policies say", 2, MOST_PARTIES
     )
-    minimum_tolerate: int = whole("a run that tolerates fewer colluding parties is refused", 1, MOST_PARTIES, start=1)
-    parties_per_person: int = whole(
+    minimum_tolerate: int = declare.whole(
+        "a run that tolerates fewer colluding parties is refused", 1, MOST_PARTIES, start=1
+    )
+    parties_per_person: int = declare.whole(
         "the most parties at which one person has rows. What a run costs a person adds up over them", 1, MOST_PARTIES,
         default=1, start=1,
     )  # fmt: skip
-    paused: tuple[str, ...] = names(
-        "names of the parties that new runs leave out; `privity consortium pause` writes it", NAME, default=[],
+    paused: tuple[str, ...] = declare.names(
+        "names of the parties that new runs leave out; `privity consortium pause` writes it", declare.NAME, default=[],
         by_default="none",
     )  # fmt: skip
 
@@ -129,7 +120,7 @@ def load_agreement(file: Path) -> Agreement:
             problems.append(Problem(str(file), "parties_per_person", "reachable", message, "Write no more than that."))
         return problems
 
-    return Agreement(**read_settings(Agreement, file, also))
+    return Agreement(**declare.read_settings(Agreement, file, also))
 
 
 @dataclass(frozen=True)
@@ -191,7 +182,7 @@ class Organiser:
         authority = make_authority(name[:64])
         (organiser._private / "authority.pem").write_bytes(authority.cert_pem)
         write_private(organiser._private / "authority.key", authority.key_pem)
-        text = new_file(
+        text = declare.new_file(
             Agreement, name=name, curator=curator, schema=os.path.relpath(schema.absolute(), folder.absolute()),
             parties=parties, minimum_parties=max(2, len(parties)),
         )  # fmt: skip

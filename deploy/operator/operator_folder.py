@@ -9,7 +9,7 @@ from typing import ClassVar
 from privity.common.consortium.key_renewal import Next
 from privity.common.consortium.manifest import Manifest
 from privity.common.consortium.manifest_file import ManifestFile
-from privity.common.formats.declared_keys import PUBLIC_ADDRESS, SettingsFile, of_form, path, read_settings
+from privity.common.formats import declared_keys as declare
 from privity.common.node.proxy import Proxy, proxy_key
 from privity.deploy.operator.operator_client import OperatorClient
 
@@ -20,20 +20,21 @@ SETTINGS = "operator.toml"
 class OperatorConfig:
     """operator.toml."""
 
-    FILE: ClassVar = SettingsFile(
-        "operator", "operator.toml: how the operator reaches the curator",
-        "The operator's side (docs/formats.md). Paths are relative to this file.",
+    FILE: ClassVar = declare.SettingsFile(
+        "operator", "operator.toml: how the operator reaches the curator"
     )  # fmt: skip
 
-    curator: str = of_form(PUBLIC_ADDRESS, "address to connect to, `host:port`")
+    curator: str = declare.of_form(declare.PUBLIC_ADDRESS, "address to connect to, `host:port`")
     proxy: Proxy | None = proxy_key()
-    certificate: Path = path("path of the operator's TLS certificate (PEM), which the manifest lists", start="tls.pem")
-    key: Path = path("path of the certificate's private key (PEM)", start="tls.key")
-    manifest: Path = path(
+    certificate: Path = declare.path(
+        "path of the operator's TLS certificate (PEM), as in the manifest", start="tls.pem"
+    )
+    key: Path = declare.path("path of the certificate's private key (PEM)", start="tls.key")
+    manifest: Path = declare.path(
         "path of the newest manifest, which comes from the curator. The certificate that it lists for the curator is"
         " the only one that is taken for the curator's", start="manifest.json",
     )  # fmt: skip
-    organiser_key: Path = path(
+    organiser_key: Path = declare.path(
         "path of the organiser's public key in base64, with which the manifest is checked", start="organiser.pub"
     )
 
@@ -59,6 +60,6 @@ def newest_manifest(config: Path) -> Manifest:
 
 def link_of(config: Path) -> OperatorClient:
     """The operator's link under the keys that are in use."""
-    settings = OperatorConfig(**read_settings(OperatorConfig, config))
+    settings = OperatorConfig(**declare.read_settings(OperatorConfig, config))
     manifests = ManifestFile(settings.manifest, settings.organiser_key)
     return OperatorClient(settings.curator, manifests, settings.certificate, settings.key, settings.proxy)

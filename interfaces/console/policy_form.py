@@ -309,6 +309,7 @@ def is_same(policy: Policy, now: Mapping[str, str | list[str]]) -> bool:
     for field in FIELDS:
         given = field.value(now[field.key])
         absent = policy.population.total_delta if field.key == "delta_per_run" else None
-        if not field.same(getattr(policy, field.key), absent if given is None else field.declared.read(given, Path())):
+        meant = absent if given is None else field.declared.read(given, Path())
+        if not field.same(getattr(policy, field.key), meant):
             return False
     return True

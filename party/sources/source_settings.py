@@ -10,7 +10,7 @@ from typing import Any
 from privity.common.data.dialect import dialect_problems
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats.declared_keys import choice, positive, table, text
+from privity.common.formats import declared_keys as declare
 from privity.party.sources.address import Address, parse_address
 from privity.party.sources.held_rows import Access, Hold, default_memory
 from privity.party.sources.open_rows import Opened, open_rows
@@ -53,29 +53,29 @@ class RowSettings:
         cache: folder for coded rows.
     """
 
-    data: str = text(
+    data: str = declare.text(
         "the rows (docs/sources.md): a path relative to this file (CSV, Parquet, Arrow, a folder or a pattern of them),"
         " `s3://BUCKET/FOLDER`, `duckdb:///FILE#TABLE`, `postgresql://USER@HOST/DATABASE#TABLE`, or a URL of ibis with"
         " `#TABLE`", 10_000, secret=True,
     )  # fmt: skip
     base: Path = Path()
-    hold: Hold = choice(
+    hold: Hold = declare.choice(
         "where the node keeps coded rows: in memory, in a file of the state folder (`cache`), nowhere (`store`), or as"
         " fits best (`auto`)", Hold, default=Hold.AUTO.value,
     )  # fmt: skip
-    memory_gb: float | None = positive(
+    memory_gb: float | None = declare.positive(
         "GB that coded rows may take", 1_000_000, default=None,
         by_default="a quarter of the memory of the machine, or of the container if that may take less",
     )  # fmt: skip
-    person: str | None = text(
+    person: str | None = declare.text(
         "column of the person's key; required, with `order`, if a person of the population has several rows, or the"
         " schema has absent rows", 10_000, default=None,
     )  # fmt: skip
-    order: str | None = text(
+    order: str | None = declare.text(
         "column that numbers each person's rows; the first ones count, as many as the population has rows a person",
         10_000, default=None,
     )  # fmt: skip
-    dialect: Mapping[str, Any] = table(
+    dialect: Mapping[str, Any] = declare.table(
         "how these rows are written, a table at the end of the file. Each key replaces that key of the schema's dialect"
         " (docs/schema.md); `privity data inspect FILE` shows how a file is written",
         lambda value, _folder: value, lambda found, file: dialect_problems(found["dialect"], file),
