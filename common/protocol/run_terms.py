@@ -127,7 +127,10 @@ class RunTerms:
                 " which is faster (docs/secure_sums.md)",
                 choice(Method), Method.PAILLIER.value, label="How sums are taken",
             ),
-            Option("randomness of Paillier's encryption: half, short or full; masks have none", choice(Exponents), by_default="half"),
+            Option(
+                "randomness of Paillier's encryption: half, short or full; masks have none", choice(Exponents),
+                by_default="half",
+            ),
         )
     )  # fmt: skip
     attributes: tuple[str, ...] | None = term(
