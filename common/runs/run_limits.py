@@ -54,7 +54,7 @@ class RunLimits:
         label="Most one run may cost besides (delta)",
     ))  # fmt: skip
     algorithms: tuple[str, ...] | None = declare.or_none(declare.names(
-        "names of the algorithms that may run; `privity algorithms` lists all", LINE_OF_TEXT, choices=tuple(ALGORITHMS),
+        "names of the algorithms that may run (docs/algorithms/settings.md)", LINE_OF_TEXT, choices=tuple(ALGORITHMS),
         label="Algorithms",
     ))  # fmt: skip
     minimum_parties: int | None = declare.or_none(declare.whole(

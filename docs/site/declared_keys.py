@@ -84,7 +84,8 @@ def files() -> Iterator[tuple[Path, str]]:
 
 
 def _told(key: Key) -> str:
-    several = f". Some of: {', '.join(f'`{name}`' for name in key.choices)}" if key.is_list and key.choices else ""
+    known = key.form.get("items", {}).get("enum", ())
+    several = f". Some of: {', '.join(f'`{name}`' for name in known)}" if known else ""
     return f"{'' if key.required else 'optional: '}{key.in_words}{several}"
 
 
