@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
@@ -43,3 +45,42 @@ def _fits(text: str, form: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+EIGHT_DIGITS = "%Y%m%d"
+_SHORTENED = r"%([dmHI])"
+NO_DAY = ("0", "00000000", "99999999")
+"""What stands in the place of a day of eight digits."""
+
+LEAST_DAYS = 3
+"""Different numbers of eight digits that are all days: one in thirty is so by chance."""
+
+
+def days_among(texts: Iterable[str]) -> list[str]:
+    """The days among numbers of eight digits, if all others stand in the place of one; else none."""
+    days = [text for text in texts if text not in NO_DAY]
+    return days if len(days) >= LEAST_DAYS and formats_of(days, [EIGHT_DIGITS]) else []
+
+
+def as_written(form: str, texts: Iterable[str]) -> tuple[str, bool]:
+    """The format with months, days and hours as most of these texts have them, and whether all have them so.
+
+    Args:
+        form: in which each of them is a date or time.
+    """
+    letters = re.findall(_SHORTENED, form) if form != EIGHT_DIGITS else []
+    parts = re.split(r"%(.)", form)
+    numbers = re.compile(
+        "".join(
+            re.escape(part) if not place % 2 else "([0-9]{1,2})" if part in letters else ".+?"
+            for place, part in enumerate(parts)
+        )
+    )
+    short, long = Counter[str](), Counter[str]()
+    for found in filter(None, map(numbers.fullmatch, texts)):
+        for letter, part in zip(letters, found.groups(), strict=True):
+            short[letter] += len(part) == 1
+            long[letter] += part[0] == "0"
+    shortened = [letter for letter in letters if short[letter] > long[letter]]
+    written = re.sub(_SHORTENED, lambda found: f"%-{found[1]}" if found[1] in shortened else found[0], form)
+    return written, not any(min(short[letter], long[letter]) for letter in letters)

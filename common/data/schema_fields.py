@@ -32,7 +32,7 @@ OTHER = "(other)"
 """The category of texts that were not discovered, by default."""
 
 _TYPED = {
-    "format": ", or declare the type date, time, datetime or duration.",
+    "format": ", or declare the type boolean, date, time, datetime or duration.",
     "timezone": ", or declare the type datetime.",
 }
 
@@ -99,7 +99,7 @@ class FieldReader(FieldForm):
             "date": {"decimals"},
         }.get(self.type, set())
         unfit = unfit | {"timezone"} - {"datetime": {"timezone"}}.get(self.type, set())
-        unfit = unfit | (set() if self.type in TEMPORAL else {"format"})
+        unfit = unfit | (set() if self.type in (*TEMPORAL, "boolean") else {"format"})
         for key in sorted(unfit & item.keys()):
             remedy = f"Leave {key!r} out" + (", or declare a numeric type." if key in binned else _TYPED.get(key, "."))
             self.fault(key, "type-mismatch", f"{key!r} does not go with the type {self.type}.", remedy)

@@ -15,7 +15,7 @@ from privity.common.data.face_hints import face_hints
 from privity.common.data.file_look import look_at
 from privity.common.data.joined_schemas import join_schemas
 from privity.common.data.schema import Schema, load_schema, parse_schema
-from privity.common.data.schema_draft import LEAK_WARNING, drafted
+from privity.common.data.schema_draft import LEAK_WARNING, drafted, recodings
 from privity.common.data.spreadsheet_formulas import warning
 from privity.common.data.table_reading import read_batches
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound, RowProblemsFound
@@ -267,7 +267,7 @@ def draft(
     document = drafted(look)
     text = json.dumps(document, indent=2, ensure_ascii=False)
     say(f"Warning: {LEAK_WARNING}", err=True)
-    for finding in look.findings:
+    for finding in (*look.findings, *recodings(look, document["fields"])):
         say(f"- {finding}", err=True)
     if out is None:
         say(*text.split("\n"))

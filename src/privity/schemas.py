@@ -18,7 +18,7 @@ from privity.common.data import schema as read
 from privity.common.data.attribute import UNDECLARED
 from privity.common.data.file_look import look_at
 from privity.common.data.frame_values import MISSING, read_column
-from privity.common.data.schema_draft import drafted
+from privity.common.data.schema_draft import drafted, recodings
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import load
 from privity.common.privacy.budget import Number, readable
@@ -145,8 +145,8 @@ class Schema:
             given.coded_by(table)
             hint = "Give a table in memory, or the path of a CSV file."
             raise PrivityError(Catalogue.BAD_OPTION, option="table", reason="its rows are coded", hint=hint)
-        draft = cls(drafted(look))
-        draft._findings = look.findings
+        draft = cls(document := drafted(look))
+        draft._findings = (*look.findings, *recodings(look, document["fields"]))
         return draft
 
     @classmethod
