@@ -15,20 +15,14 @@ from typing import Any
 
 from privity.common.data.attribute import read_number
 from privity.common.data.csv_text import csv_rows, open_text
-from privity.common.data.date_formats import days_among, formats_of
+from privity.common.data.date_formats import MOST_ODD, MOSTLY, days_among, formats_of
 from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks
 from privity.common.data.dialect_detection import fitting_marks, likely_dialect, likely_encoding, readings, sample
-from privity.common.data.key_columns import KeyLook, looked_for_keys
+from privity.common.data.key_columns import KeyLook, looked_for_keys, of_persons
 from privity.common.data.reading_hints import encoding_hint, quoting_hint
 from privity.common.data.value_remedies import seems_missing
 from privity.common.errors import Problem, RowProblemsFound
 from privity.common.text.short_values import shorten
-
-MOSTLY = 20
-"""One row in so many may hold a word in a column of numbers."""
-
-MOST_WORDS = 5
-"""Words that such a column may hold: more are no markers of missing values."""
 
 SHOWN = 3
 
@@ -127,6 +121,8 @@ def look_at(path: Path | str, dialect: Mapping[str, Any] | None = None) -> Look:
         if key is not None:
             columns[place] = replace(columns[place], identifies=left_out and not key.codes, codes=key.codes)
             findings.append(key.finding if key.codes else f"{key.finding} {then if left_out else REMOVE}")
+    if repeated := [column.name for column, key in zip(columns, keys, strict=True) if key is not None and key.repeats]:
+        findings.append(of_persons(repeated))
     decimal = None if usual.decimal == PLAIN.decimal else usual.decimal
     found = replace(found, decimal=decimal, group=usual.group or None)
     return Look(file, found, rows, tuple(columns), ignored, tuple(findings))
@@ -219,7 +215,7 @@ def _column(name: str, texts: Counter[str], rows: int) -> LookedAt:
     # A few words in a column of numbers are what somebody wrote in place of a number.
     odd = [text for text in values if not any(sign.isdigit() for sign in text)]
     odd = odd or [text for text in values if not text[0].isdigit()]
-    if odd and len(odd) <= MOST_WORDS and MOSTLY * sum(texts[word] for word in odd) <= rows:
+    if odd and len(odd) <= MOST_ODD and MOSTLY * sum(texts[word] for word in odd) <= rows:
         fits = fitting_marks([text for text in values if text not in odd])
     return LookedAt(name, texts, (*missing, *odd) if fits else (), tuple(fits))
 
@@ -230,7 +226,7 @@ def look_for_keys(column: LookedAt, rows: int) -> KeyLook | None:
     if (marks := column.marks) is None:
         return None if formats_of(values) else looked_for_keys(column.name, values, None, rows)
     plain = [(marks.plain(text) or "").lstrip("+") for text in values]
-    if days_among(plain) or (not marks.bare and len(values) < rows):
+    if days_among(dict(zip(plain, values.values(), strict=True))) or (not marks.bare and len(values) < rows):
         return None
     numbers = [read_number(text) for text in plain]
     whole = [int(number) for number in numbers if number is not None and number.denominator == 1]

@@ -6,7 +6,6 @@ A key is no attribute: a draft leaves it out. A code in digits is no number: bet
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -41,6 +40,7 @@ PERSONS = frozenset(
     ("person", "patient", "player", "customer", "client", "user", "member", "subject", "participant", "respondent",
      "employee", "student", "pupil", "donor", "pid", "ssn", "mrn")
 )  # fmt: skip
+TIMES = frozenset(("year", "month", "week", "day", "date", "time"))
 """Words of names of columns."""
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
@@ -53,11 +53,13 @@ class KeyLook:
     """What a column seems to hold.
 
     Attributes:
-        codes: whether it holds codes that may be listed; otherwise it holds keys.
+        codes: whether it holds codes that may be listed; otherwise it holds keys, or too many codes.
+        repeats: whether several rows have the same key.
         finding: what the owner should know.
     """
 
     codes: bool
+    repeats: bool
     finding: str
 
 
@@ -73,43 +75,40 @@ def looked_for_keys(name: str, values: Mapping[str, int], whole: Sequence[int] |
         return None
     named = shorten(name)
     if different == there == rows:
-        return KeyLook(False, f"{named} looks like an identifier: every row has another value.")
+        return KeyLook(False, False, f"{named} looks like an identifier: every row has another value.")
     # What follows is of columns whose values repeat.
     words = [word.lower() for word in _WORD.findall(name)]
     of_person = not PERSONS.isdisjoint(words)
-    said = bool(words) and (
+    said = bool(words) and TIMES.isdisjoint(words) and (
         words[-1] in KEYS or (of_person and words[-1] in NUMBERS) or (of_person and len(words) == 1)
     )  # fmt: skip
-    lengths = Counter(len(str(number)) for number in whole or ())
+    lengths = {len(str(number)) for number in whole or ()}
     alike = len(lengths) == 1 and min(lengths) >= LEAST_DIGITS and _cells(whole or ()) >= GAPS * different
-    codes = alike and different * ROWS_A_CODE <= there
     coded = whole is None and sum(map(bool, map(_CODE.fullmatch, values))) >= NEARLY * different
-    key = said or (alike and min(lengths) >= MANY_DIGITS) or (coded and different > MOST_LISTED)
+    listed = different <= MOST_LISTED
+    key = said or (alike and min(lengths) >= MANY_DIGITS) or (coded and not listed)
     share = f"{different} different values in {there} rows, up to {max(values.values())} rows each"
-    if codes and different <= MOST_LISTED and not (said and of_person):
-        person = f" {_of_persons(name)}" if key else ""
-        return KeyLook(
-            True,
-            f"{named} looks like codes: {share}, whole numbers of {min(lengths)} digits with gaps between them. It is "
-            f'drafted as categories; if it counts or measures, declare "domain": "discover".{person}',
-        )
-    if not (key and (whole is not None or different > MOST_LISTED or of_person)) and not codes:
+    if alike and different * ROWS_A_CODE <= there and not (said and of_person):
+        many = "" if listed else ", too many to list"
+        meant = 'It is drafted as categories; if it counts or measures, declare "domain": "discover".' if listed else ""
+        of = f"whole numbers of {min(lengths)} digits with gaps between them"
+        return KeyLook(listed, key, f"{named} looks like codes{many}: {share}, {of}. {meant}".rstrip())
+    if not key or (whole is None and listed and not of_person):
         return None
-    if not key:
-        return KeyLook(False, f"{named} looks like codes of {min(lengths)} digits, too many to list: {share}.")
-    return KeyLook(False, f"{named} looks like a key whose values repeat: {share}. {_of_persons(name)}")
+    return KeyLook(False, True, f"{named} looks like a key whose values repeat: {share}.")
+
+
+def of_persons(names: Sequence[str]) -> str:
+    """What to do if the values of columns of keys that repeat are persons."""
+    which = names[0] if len(names) == 1 else "COLUMN"
+    return (
+        f"If the values of {' or '.join(map(shorten, names))} are persons, a person has several rows, and one row a "
+        "person would promise too much: declare the population with --rows-per-person, and give the commands that read "
+        f"the rows --person {which} and --order (docs/sources.md)."
+    )
 
 
 def _cells(numbers: Sequence[int]) -> int:
     """How many numbers there would be without gaps: from the first to the last, in the steps in which they stand."""
     low, high = min(numbers), max(numbers)
     return (high - low) // (reduce(gcd, (number - low for number in numbers)) or 1) + 1
-
-
-def _of_persons(name: str) -> str:
-    """What to do if the values of a column are persons."""
-    return (
-        "If they are persons, a person has several rows: declare the population with --rows-per-person, and give "
-        f"--person {name} and --order with every command that reads the rows (docs/sources.md). One row a person would "
-        "promise too much."
-    )

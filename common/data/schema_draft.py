@@ -25,13 +25,14 @@ from privity.common.data.attribute import (
     number_text,
     read_number,
 )
-from privity.common.data.date_formats import EIGHT_DIGITS, NO_DAY, as_written, days_among, formats_of
+from privity.common.data.date_formats import EIGHT_DIGITS, as_written, days_among, formats_of
 from privity.common.data.dialect import Dialect, NumberMarks
 from privity.common.data.file_look import Look, LookedAt
 from privity.common.data.public_grid import DECIMALS
 from privity.common.data.schema import FORMAT_VERSION
 from privity.common.data.schema_fields import OTHER
 from privity.common.data.temporal import TEMPORAL
+from privity.common.data.value_remedies import seems_missing
 from privity.common.text.short_values import listed, shorten
 
 LEAK_WARNING = (
@@ -77,7 +78,7 @@ def draft_field(column: LookedAt, dialect: Dialect) -> dict[str, Any]:
     name, marks, distinct = column.name, column.marks, sorted(column.texts)
     texts = [text for text in distinct if text not in column.missing]
     plain = [] if marks is None else [marks.plain(text) or "" for text in texts]
-    if marks is not None and marks.bare and (days := days_among(plain)):
+    if marks is not None and marks.bare and (days := days_among({text: column.texts[text] for text in texts})):
         rest = [text for text in distinct if text not in days]
         return {"name": name, **_open("date", EIGHT_DIGITS), **_missing(column, rest)}
     numbers = [Fraction(number) for text in plain if (number := read_number(text)) is not None]
@@ -96,8 +97,8 @@ def draft_field(column: LookedAt, dialect: Dialect) -> dict[str, Any]:
         description = "Too many distinct texts to list: declare groups, discover the frequent ones, or leave it out."
         return {"name": name, "description": description, **_open("string"), **_missing(column, missing)}
     plain = [text for text in texts if not any(ord(sign) < 32 or ord(sign) == 127 for sign in text)]
-    if not plain or len(plain) < len(texts) or (len(texts) < 2 and not missing):
-        # A text with a line end can be no category, one value is no domain, and neither is none.
+    if not plain or len(plain) < len(texts):
+        # A text with a line end can be no category, and no value is no domain.
         other = {"outOfDomain": "other", "other": OTHER}
         return {"name": name, "type": "string", "categories": [*plain, OTHER], **other, **_missing(column, missing)}
     return {"name": name, "type": "string", "categories": texts, **_missing(column, missing)}
@@ -106,7 +107,11 @@ def draft_field(column: LookedAt, dialect: Dialect) -> dict[str, Any]:
 def recodings(look: Look, fields: Iterable[Mapping[str, Any]]) -> list[str]:
     """What comes out otherwise than it is written, or is no value, by drafted fields: for the owner of the rows."""
     columns = {column.name: column for column in look.columns}
-    return [found for field in fields for found in _recoded(columns[field["name"]], field)]
+    drafted = [(columns[field["name"]], field) for field in fields]
+    rounded = ", ".join(filter(None, (_rounded(*each) for each in drafted)))
+    found = [finding for each in drafted for finding in _recoded(*each)]
+    words = f'Numbers are rounded to "decimals" after the point: {rounded}. Declare more where they matter.'
+    return [*found, words] if rounded else found
 
 
 def _recoded(column: LookedAt, field: Mapping[str, Any]) -> list[str]:
@@ -114,31 +119,34 @@ def _recoded(column: LookedAt, field: Mapping[str, Any]) -> list[str]:
     name, texts = shorten(column.name), column.texts
     missing = field.get("missingValues", [])
     found = []
+    if field.get("format") == EIGHT_DIGITS:
+        found.append(f"{name}: its numbers of eight digits are days. If they are codes, declare them as categories.")
+        if odd := [text for text in missing if not seems_missing(text)]:
+            rows = sum(texts[text] for text in odd)
+            found.append(f"{name}: {listed(odd)} ({rows} rows) are no days, and mean a missing value.")
     if len(missing) > 1:
         rows = sum(texts[text] for text in missing[1:])
         found.append(
             f"{name}: {listed(missing[1:])} ({rows} rows) mean a missing value, as {missing[0]!r} does, and come out "
             'as that. Take what is a value out of "missingValues".'
         )
-    elif missing and field.get("format") == EIGHT_DIGITS and missing[0] in NO_DAY:
-        found.append(f"{name}: {missing[0]!r} ({texts[missing[0]]} rows) is no day, and means a missing value.")
-    if field.get("format") == EIGHT_DIGITS:
-        found.append(f"{name}: its numbers of eight digits are days. If they are codes, declare them as categories.")
     values = [text for text in texts if text not in missing]
-    if field["type"] in TEMPORAL and not as_written(field.get("format", ""), values)[1]:
+    if field["type"] in TEMPORAL and not as_written(field.get("format", "").replace("%-", "%"), values)[1]:
         found.append(f"{name}: some days or hours have a zero in front, others have none. All come out alike.")
     if field["type"] == "boolean":
         known = SPELLINGS.get(field.get("format", ""), ("true", "false"))
         if rows := sum(texts[text] for text in values if text not in known):
             found.append(f"{name}: {rows} rows have another spelling of {known[0]} and {known[1]}, and come out so.")
-    if field["type"] == "number" and "decimals" in field and (marks := column.marks) is not None:
-        rows = sum(texts[text] for text in values if _digits(marks.plain(text) or "0") > field["decimals"])
-        if rows:
-            found.append(
-                f"{name}: {rows} rows have more than {field['decimals']} digits after the point, and are rounded to "
-                'these. Declare more "decimals" if they matter.'
-            )
     return found
+
+
+def _rounded(column: LookedAt, field: Mapping[str, Any]) -> str:
+    """How many rows of a column are rounded, and to how many digits; empty if none is."""
+    marks, decimals = column.marks, field.get("decimals")
+    if marks is None or decimals is None:
+        return ""
+    rows = sum(column.texts[text] for text in column.values if _digits(marks.plain(text) or "0") > decimals)
+    return f"{shorten(column.name)} ({rows} rows, to {decimals})" if rows else ""
 
 
 def _open(kind: str, form: str = "") -> dict[str, Any]:
@@ -184,7 +192,7 @@ def _draft_numbers(numbers: Collection[Fraction], codes: bool) -> dict[str, Any]
     integers = all(number.denominator == 1 for number in numbers)
     kind = "integer" if integers else "number"
     doubles = integers or all(map(is_double, numbers))
-    if codes or (1 < len(numbers) <= MOST_LISTED_NUMBERS and doubles):
+    if codes or (len(numbers) <= MOST_LISTED_NUMBERS and doubles):
         categories = [int(number) if number.denominator == 1 else float(number) for number in sorted(numbers)]
         return {"type": kind, "categories": categories, **({} if codes else {"categoriesOrdered": True})}
     return {**_open(kind), **({} if integers else {"decimals": _decimals(numbers)})}
