@@ -11,13 +11,12 @@ import typer
 
 from privity.common.data.attribute import ROLES
 from privity.common.data.dialect import dialect_option
-from privity.common.data.face_hints import face_hints
 from privity.common.data.file_look import look_at
 from privity.common.data.joined_schemas import join_schemas
+from privity.common.data.relation_hints import row_hints
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.schema_draft import LEAK_WARNING, drafted, recodings
 from privity.common.data.spreadsheet_formulas import warning
-from privity.common.data.table_reading import read_batches
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound, RowProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.node.process import dump_no_core
@@ -274,5 +273,5 @@ def draft(
     else:
         write_text(text + "\n", out, private=True)
         say(f"Draft written to {out}. Review it, and then: privity schema review {out}", err=True)
-    for hint in face_hints(document["fields"], read_batches(file, parse_schema(document, str(file)))):
+    for hint in row_hints(file, document):
         say(hint, err=True)
