@@ -109,7 +109,7 @@ def look_at(path: Path | str, dialect: Mapping[str, Any] | None = None) -> Look:
     if not rows:
         raise RowProblemsFound([Problem(file, "", "no-rows", "the table has no rows.", "Give it at least one row.")])
     names, found, ignored = _named(header, counts, rows, found, findings)
-    columns = [_column(name, texts, rows) for name, texts in zip(names, counts, strict=True) if name not in ignored]
+    columns = [looked_at(name, texts, rows) for name, texts in zip(names, counts, strict=True) if name not in ignored]
     usual = _usual_marks(columns)
     columns = [_settled(column, usual, findings) for column in columns]
     keys = [look_for_keys(column, rows) for column in columns]
@@ -207,7 +207,8 @@ def _unlike(header: list[str]) -> Iterator[str]:
         yield found
 
 
-def _column(name: str, texts: Counter[str], rows: int) -> LookedAt:
+def looked_at(name: str, texts: Counter[str], rows: int) -> LookedAt:
+    """A column by how many of so many rows have each of its texts."""
     missing = [text for text in texts if seems_missing(text)]
     values = [text for text in texts if text not in missing]
     if fits := fitting_marks(values):

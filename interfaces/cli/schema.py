@@ -37,6 +37,7 @@ from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
 from privity.party.sources.open_rows import open_rows
+from privity.party.sources.repeated_keys import repeated_keys
 from privity.party.sources.rows import Rows
 
 schema_app = typer.Typer(help="Draft, check or discover the schema of a table.", no_args_is_help=True)
@@ -78,6 +79,8 @@ def check(
         say(f"{data}: {'all rows' if schema.absent_rows else f'{rows} rows, all'} in the domain.")
         _tell_wide_bins(address, schema)
         _tell_broken_rules(address, schema)
+        for told in () if schema.absent_rows else repeated_keys(address, schema, default_memory()):
+            say(told)
 
 
 def tell_formulas(schema: Schema) -> None:
