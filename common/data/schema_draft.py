@@ -133,6 +133,8 @@ def _recoded(column: LookedAt, field: Mapping[str, Any]) -> list[str]:
     values = [text for text in texts if text not in missing]
     if field["type"] in TEMPORAL and not as_written(field.get("format", "").replace("%-", "%"), values)[1]:
         found.append(f"{name}: some days or hours have a zero in front, others have none. All come out alike.")
+    if "%y" in field.get("format", ""):
+        found.append(f"{name}: years of two digits are those from 1969 to 2068. Write four digits if some are others.")
     if field["type"] == "boolean":
         known = SPELLINGS.get(field.get("format", ""), ("true", "false"))
         if rows := sum(texts[text] for text in values if text not in known):
@@ -160,8 +162,9 @@ def _draft_moments(column: LookedAt, texts: Sequence[str]) -> dict[str, Any]:
     if len(forms) != 1:
         return {}
     form = forms[0]
-    kind = "datetime" if "%H" in form and "%d" in form else "time" if "%H" in form else "date"
-    if any(sign in form for sign in ("%I", "%z", "%f")):
+    clock = "%H" in form or "%I" in form
+    kind = "datetime" if clock and "%d" in form else "time" if clock else "date"
+    if any(sign in form for sign in ("%z", "%f")):
         return {}  # of which more must be declared
     form, _ = as_written(form, texts)
     return _open(kind, "" if ISO.get(kind) == form else form)

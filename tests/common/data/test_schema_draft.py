@@ -53,6 +53,7 @@ def test_listed_values_come_out_as_they_went_in(tmp_path, texts):
         (["1.2.2000 09:30", "21.12.2001 10:00"], "%-d.%-m.%Y %H:%M"),
         (["1 Feb 2000"], "%-d %b %Y"),
         (["12:05", "9:30"], "%-H:%M"),
+        (["12:05 PM", "9:30 AM"], "%-I:%M %p"),
     ],
 )
 def test_a_date_is_drafted_as_it_is_written(tmp_path, days, form):
@@ -83,6 +84,12 @@ def test_days_with_and_without_zeros_are_said(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n1/14/2000,1\n02/15/2000,2\n3/16/2000,1\n")
     look = look_at(tmp_path / "t.csv")
     assert "have a zero in front" in recodings(look, drafted(look)["fields"])[0]
+
+
+def test_how_years_of_two_digits_are_read_is_said(tmp_path):
+    (tmp_path / "t.csv").write_text("born,x\n9/13/81,1\n12/23/56,2\n1/22/84,1\n")
+    look = look_at(tmp_path / "t.csv")
+    assert "1969 to 2068" in recodings(look, drafted(look)["fields"])[0]
 
 
 @pytest.mark.parametrize("many", [8, 400])
