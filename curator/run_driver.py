@@ -26,7 +26,8 @@ from privity.common.protocol.steps import Begin, Done, Enrol, Enrolled
 from privity.common.release.evaluation.scores_over_parties import most_shares, score_over_parties, scores_of, to_score
 from privity.common.release.marginals_file import marginals_document
 from privity.common.release.release_contents import RUN
-from privity.common.release.release_folder import is_release, write_release, write_unfit
+from privity.common.release.release_folder import is_release, write_unfit
+from privity.common.release.report.report_page import write_with_report
 from privity.common.release.session_release import Synthesised, release_of, synthesised
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.runs.run_request import RunRequest
@@ -170,7 +171,7 @@ class RunDriver:
             },
             scores=scores,
         )
-        await _to_its_end(asyncio.to_thread(write_release, release, content, found.synthetic))
+        await _to_its_end(asyncio.to_thread(write_with_report, release, content, found.synthetic))
         await self._signed()
 
     async def _signed(self) -> None:
@@ -243,16 +244,10 @@ class RunDriver:
 
     def _run_document(self, spec: RunSpec, plan: RunPlan) -> dict[str, Any]:
         return {
-            "algorithm": spec.algorithm,
-            **({} if self._request.automatic is None else {"automatic": self._request.automatic}),
-            "settings": spec.settings,
-            "epsilon": str(spec.epsilon),
-            "evaluation": None if spec.evaluation is None else spec.evaluation.to_dict(),
-            "delta": str(spec.delta),
-            "tolerate": spec.tolerate,
-            "key_bits": plan.key_bits,
-            "secure_sum": spec.secure_sum.content(),
+            **spec.content(),
             "attributes": list(self._schema.names),
+            **({} if self._request.automatic is None else {"automatic": self._request.automatic}),
+            "key_bits": plan.key_bits,
             "plan_digest": plan.digest,
             "bytes": {phase: _in_order(spec.members, moved) for phase, moved in self.meter.bytes.items()},
             "rounds": self.meter.rounds,

@@ -27,7 +27,7 @@ from privity.common.release.attestations import (
     write_attestations,
 )
 from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RUN
-from privity.common.release.signature_verification import Signers
+from privity.common.release.verification.signature_verification import Signers
 from privity.common.storage.canonical_json import canonical_bytes
 from privity.common.storage.safe_files import read_regular
 from privity.common.text.visible import cut

@@ -20,7 +20,7 @@ import grpc.aio
 
 from privity.common.errors import Catalogue, PrivityError, from_elsewhere
 from privity.common.node.connection_silence import SILENCE_SECONDS, UNSEEN_SILENCES, StalledError, moving
-from privity.common.node.curator_trust import any_host_of, curator_certificate, member_credentials, member_options
+from privity.common.node.curator_trust import any_host_of, curator_certificate, member_channel
 from privity.common.node.metrics_page import observed
 from privity.common.node.tls_check import Finding, Stage, certificate_shown, check_connection
 from privity.common.protocol.steps import Close, Enrol, Pending, Step
@@ -111,10 +111,8 @@ class Agent:
         return self._dialled(trusted, config.curator_name, config.certificate, config.key)
 
     def _dialled(self, trusted: bytes, name: str | None, certificate: Path, key: Path) -> grpc.aio.Channel:
-        config = self._config
-        credentials = member_credentials(trusted, certificate, key)
-        options = member_options(config.proxy, name, self._silence)
-        return grpc.aio.secure_channel(config.curator, credentials, options=options)
+        dial, config = grpc.aio.secure_channel, self._config
+        return member_channel(dial, config.curator, trusted, certificate, key, config.proxy, name, self._silence)
 
     async def _ask_anyone(self, certificate: Path, key: Path) -> None:
         """Take a newer manifest from whoever answers at the curator's address: the organiser's signature counts.

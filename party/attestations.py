@@ -147,13 +147,8 @@ def _known_of_run(plan: RunPlan) -> dict[str, object]:
         "format_version": FORMAT_VERSION,
         "run": spec.run,
         "plan_digest": plan.digest,
-        "algorithm": spec.algorithm,
-        "settings": dict(spec.settings),
-        "epsilon": str(spec.epsilon),
-        "delta": str(spec.delta),
-        "tolerate": spec.tolerate,
+        **{name: value for name, value in spec.content().items() if name != "attributes"},
         "key_bits": plan.key_bits,
-        "secure_sum": spec.secure_sum.content(),
     }
 
 

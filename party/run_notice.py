@@ -402,7 +402,7 @@ def budget_in_words(spec: RunSpec, policy: Policy, ledger: Ledger, rows_elsewher
     """What is left in the ledger, before and after."""
     left, of_run, population = ledger.left(spec.run)[0], ledger.spent(spec.run), ledger.population
     after = left - (policy.cost_of_a_person(spec, rows_elsewhere).epsilon - of_run)
-    held = sum((one.most[0] for one in ledger.reserved() if one.key != (ledger.node, spec.run)), Fraction(0))
+    held = ledger.held(spec.run)[0]
     others = f"; other runs have reserved {readable(held)} besides" if held else ""
     return (
         f"The ledger of {population.name!r}: epsilon {readable(left)} left of {readable(population.total_epsilon)},"

@@ -64,8 +64,6 @@ from privity.party.step_answers import PartyEngine
 
 POPULATION = "test people"
 PLENTY = Fraction(10**9)
-OF_SPEC = ("format_version", "algorithm", "settings", "epsilon", "delta", "tolerate", "attributes", "evaluation")
-"""Fields of a run request that a spec has, too."""
 UNLIMITED = Allowance()
 """What the audit lets a ledger be charged: the claim is audited, not the limit."""
 
@@ -114,9 +112,7 @@ class Member:
 
 def sign_spec(spec: RunSpec, manifest: Manifest, operator: tuple[bytes, bytes]) -> SignedRequest:
     """The request of an operator, of this certificate and key (PEM), from which exactly this spec follows."""
-    asked = spec.to_dict()
-    sums = {"secure_sum": spec.secure_sum.method.value, "exponents": asked["secure_sum"]["exponents"]}
-    request = {**{key: asked[key] for key in OF_SPEC}, **sums, "parties": asked["members"]}
+    request = {"format_version": 1, **spec.asked(), "parties": list(spec.members)}
     return sign_request(request, spec.run, manifest, *operator)
 
 

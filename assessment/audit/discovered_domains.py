@@ -6,13 +6,12 @@ that noise which serves two texts or two columns falls out. The noise is the ope
 
 from __future__ import annotations
 
-import io
-from contextlib import redirect_stderr, redirect_stdout
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 
+from privity import OneWay
 from privity.assessment.audit.audited_consortium import PLENTY, POPULATION
 from privity.assessment.audit.input_paths import scratch, written_csv
 from privity.assessment.audit.subject import Seen, Source, Subject
@@ -25,8 +24,8 @@ from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.discovery import Discover
 from privity.given import given_schema
-from privity.interfaces.cli.synthesize import synthesize_command
-from privity.releases import Release, Statement
+from privity.local_release import publish
+from privity.releases import Release
 from privity.schemas import Schema
 
 PERSON, ORDER = "person", "visit"
@@ -121,18 +120,13 @@ def under_discovered_schema(discovery: Fraction, delta: Fraction, release: Fract
                 )
                 seen.append(revealed(given_schema(found)))
             found.save(folder / "schema.json")
-            stated = _published(file, folder / "schema.json", release, ledger, folder / "release")
+            fitted = OneWay(release, population=POPULATION, ledger=ledger).fit(file, folder / "schema.json")
+            publish(fitted, folder / "release")
+            stated = Release(folder / "release").statement
         return Seen({"public": np.array(seen)}, stated=Fraction(stated.epsilon), charged_delta=Fraction(stated.delta))
 
     name = f"categories for eps {discovery}, delta {delta}, in a release for eps {release}"
     return Subject("discovered schema", name, discovery + release, sample, runs, quick, delta)
-
-
-def _published(file: Path, schema: Path, epsilon: Fraction, ledger: Path, out: Path) -> Statement:
-    """The privacy statement of the release that ``privity synthesize`` makes."""
-    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
-        synthesize_command(str(file), schema, str(epsilon), POPULATION, out, "one-way", ledger=ledger)
-    return Release(out).statement
 
 
 def discovery_subjects() -> list[Subject]:

@@ -21,6 +21,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 
+from privity import OneWay
 from privity.assessment.audit.audited_consortium import PLENTY, POPULATION
 from privity.assessment.audit.noise_evidence import scale_of_one, statistics
 from privity.assessment.audit.subject import Seen, Source, Subject
@@ -34,7 +35,6 @@ from privity.party.sources.held_rows import Access, Hold, default_memory
 from privity.party.sources.open_rows import open_rows
 from privity.party.sources.rows import Rows
 from privity.party.sources.sql_queries import Slots
-from privity.synthesizers import OneWay
 
 ATTRIBUTES = 50
 """Alike, each with a table of its own: a release has so many outcomes."""

@@ -11,7 +11,7 @@ from typing import Any
 from privity.assessment.evaluation.evaluation import Candidate, Question
 from privity.assessment.evaluation.prediction import PredictionTarget
 from privity.assessment.evaluation.value_tables import ValueTable, read_values
-from privity.common.data.attribute import Attribute
+from privity.common.data.attribute import PLAIN_KEYS, Attribute
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound, RowProblemsFound
 from privity.common.release.evaluation.classifier_utility import Task, code_of
@@ -126,13 +126,8 @@ def _closed(attribute: Attribute, known: Mapping[str, Attribute]) -> Attribute:
     found = known.get(attribute.name)
     if not attribute.discover or found is None:
         return attribute
-    return replace(
-        found,
-        decimal_char=attribute.decimal_char,
-        group_char=attribute.group_char,
-        bare_number=attribute.bare_number,
-        format=attribute.format,
-    )
+    written = {name: getattr(attribute, name) for name, each in PLAIN_KEYS.items() if each.of_rows}
+    return replace(found, **written, format=attribute.format)
 
 
 def _types(schema: Schema) -> dict[str, str]:

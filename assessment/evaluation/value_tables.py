@@ -17,8 +17,6 @@ import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column
-from privity.common.data.constraints.row_constraints import RowConstraint
-from privity.common.data.constraints.row_texts import of_values
 from privity.common.data.csv_reading import Batch
 from privity.common.data.frame_values import (
     Value,
@@ -28,6 +26,8 @@ from privity.common.data.frame_values import (
     read_value,
     with_computed,
 )
+from privity.common.data.row_constraints import RowConstraint
+from privity.common.data.row_texts import of_values
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import Coder, no_rows
 from privity.common.errors import RowProblemsFound

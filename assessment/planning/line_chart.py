@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+from privity.common.pages.drawing import Scale, tick_step
+
 WIDTH, HEIGHT = 440, 320
 LEFT, RIGHT, TOP, BOTTOM = 56, 12, 34, 44
 INKS = ("#0b5394", "#9c4000", "#1a6b3c", "#6a3d7c", "#1a1a1a", "#7a5c00", "#8b1a3a", "#3d5a5a")
@@ -37,17 +39,17 @@ class Chart:
 
     def svg(self, number: int) -> str:
         """The picture; ``number`` tells the ids of several on one page apart."""
-        top = self._top()
+        up = self._up()
         parts = [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {self.height}" role="img"'
             f' aria-labelledby="chart-{number}" font-family="sans-serif" font-size="12" fill="#1a1a1a">',
             f'<title id="chart-{number}">{escape(self.title)}</title>',
             f'<rect width="{WIDTH}" height="{self.height}" fill="#ffffff"/>',
             f'<text x="{LEFT}" y="18" font-weight="bold">{escape(self.title)}</text>',
-            *self._axes(top),
+            *self._axes(up),
         ]
         for place, series in enumerate(self.series):
-            parts += self._line(series, place, top)
+            parts += self._line(series, place, up)
             parts += self._legend(series, place)
         return "\n".join([*parts, "</svg>"])
 
@@ -55,21 +57,21 @@ class Chart:
     def height(self) -> int:
         return HEIGHT + 18 * len(self.series)
 
-    def _top(self) -> float:
+    def _up(self) -> Scale:
         highest = max(
             [value for s in self.series for value in s.values]
             + [high for s in self.series for _, high in s.intervals]
             + [1e-6]
         )
-        step = tick_step(highest)
-        return step * math.ceil(highest / step - 1e-9)
+        step = tick_step(highest, MOST_TICKS, STEPS)
+        return Scale(0, step * math.ceil(highest / step - 1e-9), HEIGHT - BOTTOM, TOP)
 
-    def _axes(self, top: float) -> list[str]:
+    def _axes(self, up: Scale) -> list[str]:
         floor, right = HEIGHT - BOTTOM, WIDTH - RIGHT
         parts = [f'<path d="M{LEFT} {TOP}V{floor}H{right}" fill="none" stroke="#1a1a1a"/>']
-        step = tick_step(top)
-        for count in range(round(top / step) + 1):
-            y = self._y(count * step, top)
+        step = tick_step(up.high, MOST_TICKS, STEPS)
+        for count in range(round(up.high / step) + 1):
+            y = up.at(count * step)
             parts.append(f'<path d="M{LEFT} {y:.1f}H{right}" stroke="#dddddd"/>')
             parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" text-anchor="end">{count * step:g}</text>')
         for x, text in zip(self.x, self.x_texts, strict=True):
@@ -84,17 +86,17 @@ class Chart:
         )
         return parts
 
-    def _line(self, series: Series, place: int, top: float) -> list[str]:
+    def _line(self, series: Series, place: int, up: Scale) -> list[str]:
         ink, stroke = INKS[place % len(INKS)], STROKES[place % len(STROKES)]
         # Bars of several lines beside each other, not on top of each other.
         shift = 4 * (place - (len(self.series) - 1) / 2) if series.intervals else 0.0
-        points = [(self._x(x), self._y(y, top)) for x, y in zip(self.x, series.values, strict=True)]
+        points = [(self._x(x), up.at(y)) for x, y in zip(self.x, series.values, strict=True)]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
         parts = [
             f'<polyline points="{path}" fill="none" stroke="{ink}" stroke-width="1.8" stroke-dasharray="{stroke}"/>'
         ]
         for (x, _), (low, high) in zip(points, series.intervals, strict=False):
-            below, above = self._y(low, top), self._y(high, top)
+            below, above = up.at(low), up.at(high)
             parts.append(f'<path d="M{x + shift:.1f} {below:.1f}V{above:.1f}" stroke="{ink}" stroke-width="1"/>')
             for end in (below, above):
                 parts.append(f'<path d="M{x + shift - 3:.1f} {end:.1f}h6" stroke="{ink}" stroke-width="1"/>')
@@ -110,19 +112,7 @@ class Chart:
         ]
 
     def _x(self, x: float) -> float:
-        low, high = math.log(min(self.x)), math.log(max(self.x))
-        part = (math.log(x) - low) / (high - low) if high > low else 0.5
-        return LEFT + 16 + part * (WIDTH - LEFT - RIGHT - 32)
-
-    def _y(self, y: float, top: float) -> float:
-        return HEIGHT - BOTTOM - y / top * (HEIGHT - BOTTOM - TOP)
-
-
-def tick_step(highest: float) -> float:
-    """A round step that divides 0 to ``highest`` into a few."""
-    raw = highest / MOST_TICKS
-    power = 10 ** math.floor(math.log10(raw))
-    return float(next(power * step for step in STEPS if power * step >= raw * (1 - 1e-9)))
+        return Scale(math.log(min(self.x)), math.log(max(self.x)), LEFT + 16, WIDTH - RIGHT - 16).at(math.log(x))
 
 
 def marker(place: int, x: float, y: float) -> str:

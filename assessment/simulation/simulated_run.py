@@ -6,9 +6,9 @@ import queue
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,17 +24,18 @@ from privity.common.data.schema import Schema, load_schema
 from privity.common.data.table_reading import encode, read_rows
 from privity.common.data.written_values import as_texts
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.protocol.evaluation_scores import Evaluation
-from privity.common.protocol.secure_sum_method import PAILLIER, SumKind
+from privity.common.protocol.run_terms import AUTO
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.release.synthetic_rows import check_release_size
-from privity.common.runs.automatic_choice import AUTO, check_automatic, choose
+from privity.common.runs.automatic_choice import check_automatic, with_algorithm
+from privity.common.runs.run_request import RunRequest, parse_request
+from privity.common.storage.canonical_json import canonical_bytes
+from privity.common.storage.safe_files import refuse_existing
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.wire.v1.privity_pb2 import RunEvent
 from privity.deploy.consortium.provisioning import HOST, Limits, point_to, provision
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.run_submission import submit_to
-from privity.deploy.options import refuse_existing
 from privity.party.sources.address import Address, Form, parse_address
 from privity.party.sources.open_rows import load_table
 from privity.party.sources.pass_progress import a_pass_over
@@ -52,29 +53,27 @@ class Simulation:
     """What to simulate; see ``privity simulate --help``.
 
     Attributes:
+        request: what is asked of the run, as a run request with every option.
         data: a path or a URL, or the rows themselves.
         schema: its file, or what was read of one.
+        rows: so many of the data, drawn at random; None stands for all.
     """
 
+    request: dict[str, Any]
     data: str | pd.DataFrame
     schema: Path | Schema
     parties: int
-    algorithm: str
-    settings: dict[str, Any]
-    epsilon: Fraction
     out: Path
     split: str
     rows: int | None
-    key_bits: int | None
-    tolerate: int
     patience: float
     seed: int | None
-    delta: Fraction = Fraction(0)
-    secure_sum: SumKind = PAILLIER
     evaluate: Path | None = None
-    evaluation: Evaluation | None = None
-    automatic: dict[str, Any] | None = None
     dialect: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def asked(self) -> RunRequest:
+        return parse_request(canonical_bytes(self.request))
 
 
 def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
@@ -89,17 +88,18 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     if schema.absent_rows:
         hint = 'Take "absentRows" out of the schema: in a simulation each row is a person.'
         raise _bad("schema", "it has absent rows, and parties of a simulation know no persons", hint)
-    if task.algorithm != AUTO:
-        ALGORITHMS[task.algorithm].check_request(task.settings, schema, task.delta)
+    if task.asked.algorithm != AUTO:
+        ALGORITHMS[task.asked.algorithm].check_request(task.asked.settings, schema, task.asked.delta)
     # Every fault of the table is told here, where its owner reads it, before any process starts.
     parts, rest = share_out(task, schema)
-    if task.algorithm == AUTO:
-        task = _with_algorithm(task, schema, [len(part) for part in parts])
-    check_evaluation(task.evaluation, task.algorithm, task.epsilon, schema)
+    asked = with_algorithm(task.request, schema, [len(part) for part in parts])
+    chosen = parse_request(canonical_bytes(asked))
+    ALGORITHMS[chosen.algorithm].check_request(chosen.settings, schema, chosen.delta)
+    check_evaluation(chosen.evaluation, chosen.algorithm, chosen.epsilon, schema)
     check_release_size(sum(map(len, parts)), schema)
     with tempfile.TemporaryDirectory(prefix="privity-simulation-") as scratch:
         frames = {f"party-{k}": part for k, part in enumerate(parts, start=1)}
-        limits = Limits(task.epsilon, task.tolerate, task.secure_sum, task.key_bits, task.delta)
+        limits = Limits(chosen.epsilon, chosen.tolerate, chosen.secure_sum, chosen.key_bits, chosen.delta)
         consortium = provision(
             Path(scratch) / "consortium", frames, schema, limits,
             patience=task.patience, split=kind_of_split(task.split),
@@ -113,7 +113,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
             for name in consortium.members:
                 group.start(name, ["party", "serve", "--config", str(consortium.party(name) / "party.toml")])
             client = OperatorClient(f"{HOST}:{port}", *consortium.operator_files)
-            run = submit_to(client, consortium.manifest, _request(task))
+            run = submit_to(client, consortium.manifest, asked)
             _follow(client, run, group, on_event)
             client.fetch(run, task.out, signatures=False)
     if task.evaluate is not None:
@@ -169,14 +169,15 @@ def _texts_of_frame(given: pd.DataFrame, schema: Schema, generator: np.random.Ge
 
 
 def _check(task: Simulation) -> None:
-    if task.algorithm == AUTO:
-        check_automatic(task.settings)
-    if task.algorithm not in (AUTO, *ALGORITHMS):
-        raise _bad("algorithm", f"{task.algorithm!r} is unknown", f"Use one of: {', '.join((AUTO, *ALGORITHMS))}.")
+    algorithm, tolerate = task.request["algorithm"], task.request["tolerate"]
+    if algorithm == AUTO:
+        check_automatic(task.request["settings"])
+    if algorithm not in (AUTO, *ALGORITHMS):
+        raise _bad("algorithm", f"{algorithm!r} is unknown", f"Use one of: {', '.join((AUTO, *ALGORITHMS))}.")
     if task.parties < 2:
         raise _bad("parties", "a simulation needs at least 2 parties", ONE_OWNER)
-    if not 1 <= task.tolerate < task.parties:
-        raise _bad("tolerate", f"{task.tolerate} of {task.parties} parties", f"Use 1 to {task.parties - 1}.")
+    if not 1 <= tolerate < task.parties:
+        raise _bad("tolerate", f"{tolerate} of {task.parties} parties", f"Use 1 to {task.parties - 1}.")
     if task.rows is not None and task.rows < 1:
         raise _bad("rows", f"{task.rows} is not a number of rows", "Use 1 or more.")
     refuse_existing(task.out)
@@ -184,32 +185,8 @@ def _check(task: Simulation) -> None:
         refuse_existing(task.evaluate, "evaluate")
 
 
-def _with_algorithm(task: Simulation, schema: Schema, party_rows: Sequence[int]) -> Simulation:
-    """The same with the algorithm that was left to be chosen."""
-    learning = task.epsilon - (task.evaluation.epsilon if task.evaluation else 0)
-    chosen = choose(schema, party_rows, task.tolerate, learning, task.delta)
-    ALGORITHMS[chosen.algorithm].check_request({}, schema, task.delta)
-    return replace(task, algorithm=chosen.algorithm, automatic=chosen.document())
-
-
 def _bad(option: str, reason: str, hint: str) -> PrivityError:
     return PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
-
-
-def _request(task: Simulation) -> dict[str, Any]:
-    return {
-        "format_version": 1,
-        "algorithm": task.algorithm,
-        "settings": task.settings,
-        "epsilon": str(task.epsilon),
-        "delta": str(task.delta),
-        "tolerate": task.tolerate,
-        "key_bits": task.key_bits,
-        "secure_sum": task.secure_sum.content()["method"],
-        "exponents": task.secure_sum.content()["exponents"],
-        "evaluation": None if task.evaluation is None else task.evaluation.to_dict(),
-        **({} if task.automatic is None else {"automatic": task.automatic}),
-    }
 
 
 def _wait_for_port(port_file: Path, group: ProcessGroup) -> int:

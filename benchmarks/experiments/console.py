@@ -58,7 +58,15 @@ def history(config: Path, lines: int) -> None:
     journal = Journal(settings.state / JOURNAL_FILE)
     approvals = Approvals(journal)
     for number in range(RUNS):
-        spec = RunSpec(f"run-{number:04d}", "one-way", {}, Fraction(1, 5), 1, tuple(manifest.members), manifest.digest)
+        spec = RunSpec(
+            run=f"run-{number:04d}",
+            algorithm="one-way",
+            settings={},
+            epsilon=Fraction(1, 5),
+            tolerate=1,
+            members=tuple(manifest.members),
+            manifest_digest=manifest.digest,
+        )
         approvals.file(spec)
         if number:  # one waits
             approvals.note_closed(spec.run, "COMPLETED", "2026-01-02T03:04:05+00:00")

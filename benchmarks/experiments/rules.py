@@ -19,7 +19,7 @@ from benchmarks.experiments.raw_data import CAREFUL, MOST_ROWS, raw
 from benchmarks.methods.learning import learn, session_over
 from benchmarks.methods.table_distances import shares_of, variation
 from privity.common.data.coded_table import CodedTable, decode, joined
-from privity.common.data.constraints.row_constraints import RowConstraint, decoded
+from privity.common.data.row_constraints import RowConstraint, decoded
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.release.synthetic_rows import synthesise_release
@@ -141,5 +141,8 @@ EXPERIMENT = Experiment(
         ),
     ),
     tables=("adult", "cps_taxunits"),
-    code=(*CODE, "common/release/synthetic_rows.py", "common/release/rules_in_model.py", "common/data/constraints"),
+    code=(
+        *CODE, "common/release/synthetic_rows.py", "common/release/rules_in_model.py", "common/data/expression.py",
+        "common/data/expression_parser.py", "common/data/row_constraints.py",
+    ),
 )  # fmt: skip

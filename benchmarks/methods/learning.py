@@ -21,6 +21,7 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.table_reading import read_table
 from privity.common.protocol.session import Session
 from privity.common.release.evaluation.classifier_utility import Task, misclassification
+from privity.common.runs.run_request import request_document
 from privity.common.synthesis import algorithms
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model
@@ -82,11 +83,12 @@ def simulated(
 ) -> tuple[CodedTable, dict[str, Any], float]:
     """A run by real processes: its synthetic table, run.json, and the seconds from start to release."""
     file, schema = data.files(name)
+    asked = {key: point[key] for key in ("epsilon", "key_bits")}
     with tempfile.TemporaryDirectory() as scratch:
         task = Simulation(
-            data=str(file), schema=schema, parties=point["parties"], algorithm=algorithm, settings=dict(settings),
-            epsilon=Fraction(point["epsilon"]), out=Path(scratch) / "release", split="random", rows=None,
-            key_bits=point["key_bits"], tolerate=1, patience=PATIENCE, seed=seed,
+            request=request_document({**asked, "algorithm": algorithm, "settings": settings}), data=str(file),
+            schema=schema, parties=point["parties"], out=Path(scratch) / "release", split="random", rows=None,
+            patience=PATIENCE, seed=seed,
         )  # fmt: skip
         started = time.perf_counter()
         release = simulate(task, see)

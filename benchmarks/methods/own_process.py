@@ -15,8 +15,8 @@ import psutil
 from privity.assessment.planning.worker_processes import worker_processes
 from privity.common.data.coded_table import CodedTable
 from privity.common.synthesis.models import Model
-from privity.discovery import SYNTHESIZERS
 from privity.ledgers import declare_population
+from privity.synthesizers import SYNTHESIZERS
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")

@@ -16,9 +16,10 @@ from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.secure_sum_method import Method
 from privity.common.protocol.step_limits import ROUND_CELLS
+from privity.common.runs.run_request import parse_request, request_document
+from privity.common.storage.canonical_json import canonical_bytes
 from privity.common.storage.safe_files import write_text
 from privity.common.text import terminal
-from privity.deploy.options import sum_options
 from privity.interfaces.cli.main import run
 
 LARGEST_CELLS = ROUND_CELLS
@@ -54,9 +55,10 @@ def secure_sum_command(
     for holds, option, reason, hint in rules:
         if not holds:
             raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
-    kind, bits = sum_options(secure_sum, exponents, key_bits)
+    given = {"epsilon": 1, "secure_sum": secure_sum, "exponents": exponents, "key_bits": key_bits}
+    asked = parse_request(canonical_bytes(request_document(given)))
     console = terminal.console(err=True)
-    task = Task(cells, parties, kind, bits)
+    task = Task(cells, parties, asked.secure_sum, asked.key_bits)
     found = measure_over_network(task) if network else measure(task, console.print)
     if json_out is not None:
         write_text(json.dumps(found, indent=2) + "\n", json_out)

@@ -142,7 +142,14 @@ class Consortium:
         self.manifest = Manifest("benchmark", members, self.schema.digest, None, True)
         self.secret = None if task.key_bits is None else paillier.generate_keypair(task.key_bits)[1]
         spec = RunSpec(
-            "benchmark", "one-way", {}, EPSILON, 1, tuple(self.names), self.manifest.digest, secure_sum=task.kind
+            run="benchmark",
+            algorithm="one-way",
+            settings={},
+            epsilon=EPSILON,
+            tolerate=1,
+            members=tuple(self.names),
+            manifest_digest=self.manifest.digest,
+            secure_sum=task.kind,
         )
         rows = ROWS // task.parties
         enrolments = [Enrolment.signed(name, spec, rows, identity) for name, identity in self.identities.items()]

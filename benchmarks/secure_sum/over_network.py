@@ -21,6 +21,7 @@ import psutil
 
 from benchmarks.secure_sum.consortium import ATTRIBUTES, EPSILON, Task
 from privity.assessment.simulation.simulated_run import Simulation, simulate
+from privity.common.runs.run_request import request_document
 from privity.common.wire.v1.privity_pb2 import RunEvent
 
 ROWS = 300_000
@@ -98,6 +99,7 @@ def measure_over_network(task: Task) -> dict[str, Any]:
     The peak is of the process's whole life: a party's has its rows read from a file, too.
     """
     size = max(2, math.ceil(math.sqrt(task.cells / math.comb(ATTRIBUTES, 2))))
+    sums = {"secure_sum": task.kind.method.value, "exponents": task.kind.content()["exponents"]}
     watch = _Watch(size * size * math.comb(ATTRIBUTES, 2))
     generator = np.random.default_rng(1)
     names = [f"a{a}" for a in range(ATTRIBUTES)]
@@ -107,9 +109,9 @@ def measure_over_network(task: Task) -> dict[str, Any]:
         schema.write_text(json.dumps({"fields": fields}))
         pd.DataFrame({name: generator.integers(0, size, ROWS) for name in names}).to_csv(data, index=False)
         simulation = Simulation(
-            data=str(data), schema=schema, parties=task.parties, algorithm="dp-ccbn", settings={}, epsilon=EPSILON,
-            out=Path(folder) / "out", split="random", rows=None, key_bits=task.key_bits, tolerate=1, patience=PATIENCE,
-            seed=1, secure_sum=task.kind,
+            request=request_document({"algorithm": "dp-ccbn", "epsilon": EPSILON, "key_bits": task.key_bits, **sums}),
+            data=str(data), schema=schema, parties=task.parties, out=Path(folder) / "out", split="random", rows=None,
+            patience=PATIENCE, seed=1,
         )  # fmt: skip
         looking = threading.Thread(target=watch.look, daemon=True)
         looking.start()

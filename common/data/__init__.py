@@ -4,6 +4,7 @@ A code depends on its own value and the schema alone, never on another row. Noth
 
 Open ``schema.py`` for what an owner declares and ``attribute.py`` for one attribute of it, ``table_reading.py`` for
 how rows become codes, ``coded_table.py`` for what algorithms count, ``marginal_counter.py`` for how,
-``noisy_tables.py`` for what they get back, ``written_values.py`` for how codes become values again, and
-``schema_draft.py`` for drafts, which look at rows and are for their owner's screen.
+``noisy_tables.py`` for what they get back, ``written_values.py`` for how codes become values again,
+``row_constraints.py`` for the rules that every synthetic row must meet and ``expression.py`` for what one of them
+means, and ``schema_draft.py`` for drafts, which look at rows and are for their owner's screen.
 """

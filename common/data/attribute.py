@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
@@ -19,6 +19,7 @@ from itertools import pairwise
 from math import floor
 
 from privity.common.data.computation import Computation
+from privity.common.data.field_keys import PlainKey, plain
 from privity.common.data.temporal import TEMPORAL, Temporal, temporal
 from privity.common.data.temporal_pattern import DEFAULT
 from privity.common.data.value_grids import SIGNIFICANT_DIGITS, Grid, decimal_grid, integer_edges, nearest
@@ -77,19 +78,17 @@ class Attribute:
     theirs. ``absent`` is whether the last code is that of absent rows, which no text has.
     ``out_of_domain`` is ``refuse``, ``edge`` (bins only) or ``other`` (the code of the category ``other``).
     ``discover`` is whether the domain is open: ``edges`` are those of a public grid in its place
-    (``privity.common.data.public_grid``), or the only category is ``other``. ``decimals`` are those of a number's
-    values, None if they are not declared; values of bins are rounded to them as they are read. Of times they are those
-    of seconds. ``histogram`` says how values are drawn within a bin; without one they are drawn evenly. ``compute`` is
-    what makes the values of another column as rows are read; None where they stand in a column of their own.
-    ``decimal_char``, ``group_char`` and ``bare_number`` say how numbers are written in the owner's table
-    (``privity.common.data.dialect``); None leaves it to the dialect. ``read_off_rows`` is None of what a person wrote;
-    of what a draft read off rows it is ``UNDECLARED``, or which of the ``ROLES`` declared it public.
+    (``privity.common.data.public_grid``), or the only category is ``other``. Values of bins are rounded to
+    ``decimals`` as they are read. ``histogram`` says how values are drawn within a bin; without one they are drawn
+    evenly. ``compute`` is what makes the values of another column as rows are read; None where they stand in a column
+    of their own. What is ``plain`` means what the format says of its key. ``read_off_rows`` is None of what a person
+    wrote; of what a draft read off rows it is ``UNDECLARED``, or which of the ``ROLES`` declared it public.
     """
 
     name: str
     type: str
     categories: tuple[Value, ...] = ()
-    ordered: bool = False
+    ordered: bool = plain("categoriesOrdered", False)
     edges: tuple[Fraction, ...] = ()
     bins: int | None = None
     taxonomy: tuple[Group, ...] = ()
@@ -98,17 +97,17 @@ class Attribute:
     out_of_domain: str = "refuse"
     other: Value | None = None
     discover: bool = False
-    decimals: int | None = None
+    decimals: int | None = plain("decimals", None)
     histogram: Histogram | None = None
-    format: str = DEFAULT
-    timezone: str | None = None
+    format: str = plain("format", DEFAULT)
+    timezone: str | None = plain("timezone", None)
     compute: Computation | None = None
-    decimal_char: str | None = None
-    group_char: str | None = None
-    bare_number: bool = True
-    read_off_rows: str | None = None
-    title: str | None = None
-    description: str | None = None
+    decimal_char: str | None = plain("decimalChar", None, of_rows=True)
+    group_char: str | None = plain("groupChar", None, of_rows=True)
+    bare_number: bool = plain("bareNumber", True, of_rows=True)
+    read_off_rows: str | None = plain("readOffRows", None, digest=True)
+    title: str | None = plain("title", None)
+    description: str | None = plain("description", None)
 
     @cached_property
     def size(self) -> int:
@@ -380,6 +379,12 @@ class Attribute:
             edges = _distinct_texts(self.edges)
         labels = [f"[{low}, {high})" for low, high in pairwise(edges)]
         return [*labels[:-1], labels[-1][:-1] + "]"]
+
+
+PLAIN_KEYS: dict[str, PlainKey] = {
+    each.name: each.metadata["plain"] for each in fields(Attribute) if "plain" in each.metadata
+}
+"""By the names of an attribute's fields."""
 
 
 def read_number(text: str) -> int | Fraction | None:

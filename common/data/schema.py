@@ -19,11 +19,11 @@ from typing import Any
 import rfc8785
 
 from privity.common import formats
-from privity.common.data.attribute import UNDECLARED, Attribute, Group, Value
-from privity.common.data.constraints.row_constraints import RowConstraint, read_constraints
+from privity.common.data.attribute import PLAIN_KEYS, UNDECLARED, Attribute, Group, Value
 from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks, dialect_problems
-from privity.common.data.schema_document import exact_text, field_document, nested_lists
+from privity.common.data.row_constraints import RowConstraint, read_constraints
+from privity.common.data.schema_document import exact_text, field_document, nested_lists, plain_document
 from privity.common.data.schema_fields import FieldReader
 from privity.common.data.unread_columns import UnreadColumn, is_unread_column, read_unread_column, with_made
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
@@ -213,7 +213,7 @@ class Schema:
     @property
     def released(self) -> Schema:
         """The schema of a synthetic table: CSV as Privity writes it, with these attributes and no other columns."""
-        plain: dict[str, Any] = {"decimal_char": None, "group_char": None, "bare_number": True}
+        plain = {name: each.default for name, each in PLAIN_KEYS.items() if each.of_rows}
         attributes = tuple(replace(attribute, **plain) for attribute in self.attributes)
         return replace(self, dialect=COMMON, extra_columns=False, attributes=attributes)
 
@@ -234,7 +234,7 @@ class Schema:
         they do not exist.
         Not in it: the name of the table, titles, descriptions, source, license; rowConstraints, which decide no value's
         code, but which rows of a model that was released are drawn; and how rows are written down, which may be
-        different at each party (dialect, extraColumns, decimalChar, groupChar, bareNumber).
+        different at each party.
         """
         attributes = [
             {
@@ -250,7 +250,7 @@ class Schema:
             }
             | _points_in_words(attribute)
             | ({} if attribute.compute is None else {"compute": dict(attribute.compute.document)})
-            | ({} if attribute.read_off_rows is None else {"readOffRows": attribute.read_off_rows})
+            | plain_document(attribute, digest=True)
             for attribute in self.attributes
         ]
         document: dict[str, Any] = {"format_version": FORMAT_VERSION, "attributes": attributes}

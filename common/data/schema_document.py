@@ -6,8 +6,8 @@ from decimal import Context, Decimal
 from fractions import Fraction
 from typing import Any
 
-from privity.common.data.attribute import Attribute, Group, Value, is_double, value_text
-from privity.common.data.temporal_pattern import DEFAULT
+from privity.common.data.attribute import PLAIN_KEYS, Attribute, Group, Value, is_double, value_text
+from privity.common.data.field_keys import FORM
 
 DIGITS = 40
 """More than any decimal has that is no double."""
@@ -45,18 +45,18 @@ def _last(attribute: Attribute) -> int:
     return attribute.point_edges[-1] - 1
 
 
+def plain_document(attribute: Attribute, *, digest: bool = False) -> dict[str, Any]:
+    """What stands under plain keys, or those of a digest, leaving out what is the default."""
+    keys = ((name, each) for name, each in PLAIN_KEYS.items() if each.digest or not digest)
+    return {each.key: value for name, each in keys if (value := getattr(attribute, name)) != each.default}
+
+
 def field_document(attribute: Attribute) -> dict[str, Any]:
     """Write one field of a Table Schema, leaving out what is the default."""
-    item: dict[str, Any] = {"name": attribute.name}
-    texts = {"title": attribute.title, "description": attribute.description}
-    item |= {key: text for key, text in texts.items() if text is not None}
-    item["type"] = attribute.type
+    item: dict[str, Any] = {"name": attribute.name, "type": attribute.type}
+    item |= plain_document(attribute)
     if attribute.compute is not None:
         item["compute"] = dict(attribute.compute.document)
-    if attribute.format != DEFAULT:
-        item["format"] = attribute.format
-    if attribute.timezone is not None:
-        item["timezone"] = attribute.timezone
     if attribute.discover:
         item["domain"] = "discover"
     if attribute.discover and attribute.edges:
@@ -76,32 +76,22 @@ def field_document(attribute: Attribute) -> dict[str, Any]:
             item["edges"] = [_json_value(attribute, edge) for edge in attribute.edges]
     elif attribute.type != "boolean" and not attribute.discover:
         item["categories"] = [_json_value(attribute, value) for value in attribute.categories]
-    if attribute.decimals is not None:
-        item["decimals"] = attribute.decimals
     if (histogram := attribute.histogram) is not None:
         cells = {
             "edges": [_json_value(attribute, edge) for edge in histogram.edges],
             "weights": list(histogram.weights),
         }
         item["histogram"] = cells
-    if attribute.ordered:
-        item["categoriesOrdered"] = True
     if attribute.taxonomy:
         item["taxonomy"] = _named_groups(attribute, attribute.taxonomy)
     if attribute.missing:
         item["missingValues"] = list(attribute.missing)
-    marks = {"decimalChar": attribute.decimal_char, "groupChar": attribute.group_char}
-    item |= {key: mark for key, mark in marks.items() if mark is not None}
-    if not attribute.bare_number:
-        item["bareNumber"] = False
-    if attribute.read_off_rows is not None:
-        item["readOffRows"] = attribute.read_off_rows
     usual = ("edge" if attribute.edges else "other") if attribute.discover else "refuse"
     if attribute.out_of_domain != usual:
         item["outOfDomain"] = attribute.out_of_domain
     if attribute.other is not None:
         item["other"] = _json_value(attribute, attribute.other)
-    return item
+    return {key: item[key] for key in FORM if key in item}
 
 
 def _named_groups(attribute: Attribute, groups: tuple[Group, ...]) -> dict[str, Any]:

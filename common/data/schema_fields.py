@@ -12,6 +12,7 @@ from typing import Any
 
 from privity.common.data.attribute import (
     LARGEST_POINT,
+    PLAIN_KEYS,
     Attribute,
     Group,
     Histogram,
@@ -20,9 +21,9 @@ from privity.common.data.attribute import (
     read_number,
 )
 from privity.common.data.field_form import LARGEST_INTEGER, FieldForm
+from privity.common.data.field_keys import types_of
 from privity.common.data.public_grid import DECIMALS, grid_edges, temporal_edges
 from privity.common.data.temporal import TEMPORAL
-from privity.common.data.temporal_pattern import DEFAULT
 from privity.common.text.short_values import listed, shorten
 
 LARGEST_EXPONENT = 100  # numbers lie within 10**-100 .. 10**100
@@ -30,11 +31,6 @@ LARGEST_EXPONENT = 100  # numbers lie within 10**-100 .. 10**100
 
 OTHER = "(other)"
 """The category of texts that were not discovered, by default."""
-
-_TYPED = {
-    "format": ", or declare the type boolean, date, time, datetime or duration.",
-    "timezone": ", or declare the type datetime.",
-}
 
 
 class FieldReader(FieldForm):
@@ -50,22 +46,9 @@ class FieldReader(FieldForm):
         self.read_form()
         if self.type in TEMPORAL and self.temporal is None:
             return Attribute(item["name"], self.type)
-        attribute = Attribute(
-            item["name"],
-            self.type,
-            ordered=item.get("categoriesOrdered", False),
-            out_of_domain=item.get("outOfDomain", "refuse"),
-            decimals=item.get("decimals"),
-            format=item.get("format", DEFAULT),
-            timezone=item.get("timezone"),
-            compute=compute,
-            decimal_char=item.get("decimalChar"),
-            group_char=item.get("groupChar"),
-            bare_number=item.get("bareNumber", True),
-            read_off_rows=item.get("readOffRows"),
-            title=item.get("title"),
-            description=item.get("description"),
-        )
+        given = {name: item[each.key] for name, each in PLAIN_KEYS.items() if each.key in item}
+        rule = item.get("outOfDomain", "refuse")
+        attribute = Attribute(item["name"], self.type, out_of_domain=rule, compute=compute, **given)
         if self.type == "boolean":
             attribute = replace(attribute, categories=(False, True))
         elif "categories" in item:
@@ -87,18 +70,9 @@ class FieldReader(FieldForm):
     def _check_keys(self) -> None:
         """Report keys that do not go together or with the type."""
         item = self.item
-        marks = {"decimalChar", "groupChar", "bareNumber"}
-        binned = {"bins", "edges", "constraints", "domain", "decimals", "histogram", *marks}
-        unfit = {
-            "string": binned - {"domain"},
-            "boolean": binned | {"categories", "categoriesOrdered", "taxonomy", "other"},
-            "integer": {"decimals"},
-            "date": {"decimals"},
-        }.get(self.type, set())
-        unfit = unfit | {"timezone"} - {"datetime": {"timezone"}}.get(self.type, set())
-        unfit = unfit | (set() if self.type in (*TEMPORAL, "boolean") else {"format"})
-        for key in sorted(unfit & item.keys()):
-            remedy = f"Leave {key!r} out" + (", or declare a numeric type." if key in binned else _TYPED.get(key, "."))
+        unfit = {key for key in item if self.type not in types_of(key)}
+        for key in sorted(unfit):
+            remedy = f"Leave {key!r} out, or declare another type: {', '.join(types_of(key))}."
             self.fault(key, "type-mismatch", f"{key!r} does not go with the type {self.type}.", remedy)
         domains = [key for key in ("categories", "bins", "edges", "domain") if key in item and key not in unfit]
         if not domains and self.type != "boolean":

@@ -1,7 +1,10 @@
 """The formats of every file that people write or that a run releases, as JSON Schemas (draft 2020-12).
 
 A format ``NAME`` is the file ``common/formats/NAME.schema.json``. JSON is read with its numbers exact: integers as
-``int`` of any size, all others as ``decimal.Decimal``.
+``int`` of any size, all others as ``decimal.Decimal``. A fault names the place in the file and what to write there.
+
+Open this file for how a document is checked, ``toml_file.py`` for settings that people write, ``line_numbers.py`` for
+where in a file a fault is, and ``given_values.py`` for options and arguments.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from privity.common.text.short_values import LONGEST_ECHO, listed, path_text, sh
 
 Places = dict[tuple[str | int, ...], int]
 NUMBERS: dict[str, set[type]] = {"integer": {int}, "number": {int, float, Decimal}}
-OF_NUMBERS = {"type", "minimum", "maximum", "description"}  # keys of a schema that `_all_fit` knows
+OF_NUMBERS = {"type", "minimum", "maximum", "description", "x-types"}  # keys of a schema that `_all_fit` knows
 PLAIN = {str, int, float, Decimal, bool, type(None)}  # types of values without members
 OF_PLAIN = OF_NUMBERS | {"const", "enum", "minLength", "maxLength", "pattern"}  # keys of a schema that `_fits` knows
 EXACT = "^(0|[1-9][0-9]{0,999})(/[1-9][0-9]{0,999})?$"

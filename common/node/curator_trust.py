@@ -6,16 +6,19 @@ believed by the organiser's signature: it may come from anybody, over a connecti
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import grpc
 from cryptography import x509
 
 from privity.common.consortium.manifest import CURATOR, Manifest
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.node.connection_silence import dialling_options
+from privity.common.node.connection_silence import SILENCE_SECONDS, dialling_options
 from privity.common.node.proxy import Proxy, channel_options
+
+Channel = TypeVar("Channel")
 
 
 def curator_certificate(manifest: Manifest) -> bytes:
@@ -30,25 +33,33 @@ def curator_certificate(manifest: Manifest) -> bytes:
     return listed.encode("ascii")
 
 
-def member_credentials(trusted: bytes, certificate: Path, key: Path) -> grpc.ChannelCredentials:
-    """With which a member dials its curator.
+def member_channel(
+    opened: Callable[..., Channel],
+    address: str,
+    trusted: bytes,
+    certificate: Path,
+    key: Path,
+    proxy: Proxy | None = None,
+    name: str | None = None,
+    silence: float = SILENCE_SECONDS,
+    besides: Sequence[tuple[str, Any]] = (),
+) -> Channel:
+    """On which a member and its curator know each other by their certificates.
 
     Args:
+        opened: ``grpc.secure_channel``, or that of ``grpc.aio``.
+        address: ``host:port``.
         trusted: the one certificate (PEM) that is accepted from the other end.
         certificate, key: the member's own, as PEM files.
-    """
-    return grpc.ssl_channel_credentials(trusted, key.read_bytes(), certificate.read_bytes())
-
-
-def member_options(proxy: Proxy | None, name: str | None, silence: float) -> list[tuple[str, Any]]:
-    """Of such a channel.
-
-    Args:
         name: host name that the other end's certificate must show, if it is not the one dialled.
         silence: seconds without progress after which a connection is given up.
+        besides: more options of the channel.
     """
-    options = channel_options(proxy) + dialling_options(silence)
-    return [*options, ("grpc.ssl_target_name_override", name)] if name else options
+    credentials = grpc.ssl_channel_credentials(trusted, key.read_bytes(), certificate.read_bytes())
+    options = [*channel_options(proxy), *dialling_options(silence), *besides]
+    if name:
+        options.append(("grpc.ssl_target_name_override", name))
+    return opened(address, credentials, options=options)
 
 
 def hosts_of(certificate: x509.Certificate) -> list[str]:

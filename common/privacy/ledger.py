@@ -351,14 +351,16 @@ class Ledger(LedgerSums):
             standing = [one for one in self._reserved.values() if not one.is_left_over(self._path)]
             return [replace(one, most=one.rest(self._of(one.key).spent)) for one in standing]
 
+    def held(self, run: str = "") -> Pair:
+        """What is reserved, as (epsilon, delta); for a run of this node, by others."""
+        others = [one.most for one in self.reserved() if one.key != (self.node, run)]
+        return sum((most[0] for most in others), ZERO), sum((most[1] for most in others), ZERO)
+
     def left(self, run: str = "") -> Pair:
         """What is neither spent nor reserved, as (epsilon, delta); for a run of this node, besides what it reserved."""
         with self._held():
-            others = [one.most for one in self.reserved() if one.key != (self.node, run)]
-            now = self._now()
-            total, spent = (now.total_epsilon, now.total_delta), (self._epsilon, self._delta)
-            epsilon, delta = (total[i] - spent[i] - sum((most[i] for most in others), ZERO) for i in (0, 1))
-            return epsilon, delta
+            held, now = self.held(run), self._now()
+            return now.total_epsilon - self._epsilon - held[0], now.total_delta - self._delta - held[1]
 
     def settle(self, charge: Charge, answer: str) -> None:
         """Note the digest of the answer that this charge paid for; the first one stays the only one.

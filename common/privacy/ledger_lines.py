@@ -255,6 +255,7 @@ class Entry:
     Attributes:
         added: (epsilon, delta) that it added to what a person has lost, by the rows a person of now.
         terms: of a line that is no charge.
+        answered: whether a charge was followed by its answer; None of a line that is none.
     """
 
     kind: Kind
@@ -263,11 +264,17 @@ class Entry:
     added: Pair
     terms: dict[str, Any]
     at: str
-    answered: bool
+    answered: bool | None
 
     @classmethod
     def of(cls, line: Line, added: Pair) -> Entry:
-        return cls(Kind(line.kind), line.node, line.charge, added, line.document, line.at, line.answer is not None)
+        answered = line.answer is not None if line.is_charge else None
+        return cls(Kind(line.kind), line.node, line.charge, added, line.document, line.at, answered)
+
+    @property
+    def rho(self) -> Fraction | None:
+        """Of a step in rho, for one row."""
+        return self.charge.loss.rho if isinstance(self.charge.loss, ZCDP) else None
 
     @property
     def in_words(self) -> str:

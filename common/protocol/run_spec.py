@@ -16,9 +16,10 @@ from typing import Any
 from privity.common.consortium.manifest import Manifest
 from privity.common.crypto.identity import Identity, PublicIdentity, sign, verify
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.protocol.evaluation_scores import Evaluation
-from privity.common.protocol.secure_sum_method import PAILLIER, Method, SumKind
-from privity.common.storage.canonical_json import b64, canonical_bytes, digest, fraction, positive_fraction, unb64
+from privity.common.protocol.declared_options import terms_of
+from privity.common.protocol.run_terms import RunTerms
+from privity.common.protocol.secure_sum_method import Method
+from privity.common.storage.canonical_json import b64, canonical_bytes, digest, unb64
 
 FORMAT_VERSION = 1
 MOST_MEMBERS, LARGEST_SPEC = 1_000, 1 << 17
@@ -39,34 +40,19 @@ def _whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-@dataclass(frozen=True)
-class RunSpec:
+@dataclass(frozen=True, kw_only=True)
+class RunSpec(RunTerms):
     """A run as the operator asked for it.
 
     Attributes:
         run: name of the run, unique at the curator.
-        algorithm: name in the registry of ``privity.common.synthesis.algorithms``.
-        settings: plain document of the algorithm's own settings, fractions as text.
-        epsilon, delta: what the run costs each party at most, exact; a delta of 0 is pure differential privacy.
-        tolerate: t, how many parties may pool what they know.
         members: names of the parties in their order, K >= 2.
         manifest_digest: the consortium this run belongs to.
-        secure_sum: how sums over the parties are taken.
-        attributes: names of those that the run is about; None stands for all of the schema.
-        evaluation: how the parties score what comes out; None if they do not.
     """
 
     run: str
-    algorithm: str
-    settings: dict[str, Any]
-    epsilon: Fraction
-    tolerate: int
     members: tuple[str, ...]
     manifest_digest: str
-    delta: Fraction = Fraction(0)
-    secure_sum: SumKind = PAILLIER
-    attributes: tuple[str, ...] | None = None
-    evaluation: Evaluation | None = None
 
     @property
     def learning_epsilon(self) -> Fraction:
@@ -77,16 +63,9 @@ class RunSpec:
         return {
             "format_version": FORMAT_VERSION,
             "run": self.run,
-            "algorithm": self.algorithm,
-            "settings": self.settings,
-            "epsilon": str(self.epsilon),
-            "delta": str(self.delta),
-            "tolerate": self.tolerate,
             "members": list(self.members),
             "manifest_digest": self.manifest_digest,
-            "secure_sum": self.secure_sum.content(),
-            "attributes": None if self.attributes is None else list(self.attributes),
-            "evaluation": None if self.evaluation is None else self.evaluation.to_dict(),
+            **self.content(),
         }
 
     @classmethod
@@ -94,32 +73,24 @@ class RunSpec:
         """The inverse of ``to_dict``; raises ValueError, KeyError or TypeError for anything else."""
         spec = cls(
             run=content["run"],
-            algorithm=content["algorithm"],
-            settings=content["settings"],
-            epsilon=positive_fraction(content["epsilon"]),
-            tolerate=content["tolerate"],
             members=tuple(content["members"]),
             manifest_digest=content["manifest_digest"],
-            delta=fraction(content["delta"]),
-            secure_sum=SumKind.from_content(content["secure_sum"]),
-            attributes=None if content["attributes"] is None else tuple(content["attributes"]),
-            evaluation=None if content["evaluation"] is None else Evaluation.from_dict(content["evaluation"]),
+            **{name: how.of_plan(content[name]) for name, how in terms_of(RunTerms).items()},
         )
         check_run_name(spec.run)
-        attributes = spec.attributes or ()
-        texts = [spec.algorithm, spec.manifest_digest, *spec.members, *attributes]
-        fits = all(isinstance(text, str) for text in texts) and isinstance(spec.settings, dict)
+        if not all(isinstance(text, str) for text in (spec.manifest_digest, *spec.members)):
+            raise TypeError("no text")
         if spec.delta >= 1:
             raise ValueError("delta is not below 1")
         if spec.learning_epsilon <= 0:
             raise ValueError("nothing is left of epsilon but for the evaluation")
-        if spec.attributes == () or len(set(attributes)) != len(attributes):
-            raise ValueError("no attribute, or one twice")
+        if spec.attributes == ():
+            raise ValueError("no attribute")
         if len(set(spec.members)) != len(spec.members) or len(spec.members) > MOST_MEMBERS:
             raise ValueError("a member twice, or too many")
         if len(canonical_bytes(content)) > LARGEST_SPEC:
             raise ValueError("too large for a run spec")
-        if not fits or not _whole(spec.tolerate) or spec.to_dict() != content:
+        if spec.to_dict() != content:
             raise ValueError("not a run spec of this version")
         return spec
 

@@ -3,7 +3,6 @@
 All of it is post-processing of what was revealed and paid for. Nothing here reads a row of an owner.
 
 Open ``session_release.py`` for the one way from a session to a release, ``statement.py`` for ``privacy.json``,
-``release_folder.py`` for its files, ``agreement.py`` for the figures that must agree, ``release_verification.py`` for
-all that is checked of it, ``signature_verification.py`` for who signed it, ``synthetic_rows.py`` for sampling, and
-``report`` for its page.
+``release_folder.py`` for its files, ``agreement.py`` for the figures that must agree, ``synthetic_rows.py`` for
+sampling, ``report`` for its page, and ``verification`` for all that is checked of it and for who signed it.
 """

@@ -10,13 +10,11 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from privity.common.data.coded_table import CodedTable, write_csv
+from privity.common.data.coded_table import write_csv
 from privity.common.data.schema import load_schema
-from privity.common.data.table_reading import read_table
 from privity.common.data.written_values import as_texts
 from privity.common.errors import Problem, ProblemsFound
 from privity.common.formats import read_json, require
-from privity.common.pages import render
 from privity.common.release.agreement import disagreements
 from privity.common.release.release_contents import (
     ATTESTATIONS,
@@ -32,9 +30,6 @@ from privity.common.release.release_contents import (
     SYNTHETIC,
     Release,
 )
-from privity.common.release.report import TEMPLATES
-from privity.common.release.report.overview import Overview, overview
-from privity.common.release.report.report_page import report_page
 from privity.common.release.synthetic_rows import Synthesis
 from privity.common.storage.safe_files import regular, sync, write_private
 from privity.common.synthesis.models.load_model import load_model
@@ -47,10 +42,11 @@ FETCH_AGAIN = "Fetch the release again from where it was published."
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
-def write_release(folder: Path, release: Release, synthetic: Synthesis) -> None:
+def write_release(folder: Path, release: Release, synthetic: Synthesis, report: str) -> None:
     """Write every file of a release; the folder appears when all are there.
 
-    Takes seconds where there are many rows or attributes: the report counts all pairs of the synthetic rows.
+    Args:
+        report: the page, as ``report_page.page_of`` makes it.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
     scratch = folder.with_name(f".{folder.name}-unfinished-release")
@@ -65,7 +61,7 @@ def write_release(folder: Path, release: Release, synthetic: Synthesis) -> None:
         _write_json(scratch / PRIVACY, "privacy", release.privacy)
         if release.scores is not None:
             _write_json(scratch / SCORES, "scores", release.scores)
-        (scratch / REPORT).write_text(page_of(release, synthetic.table), encoding="utf-8")
+        (scratch / REPORT).write_text(report, encoding="utf-8")
         files = {path.name: _digest(path) for path in sorted(scratch.iterdir())}
         _write_json(scratch / RUN, "run", {**release.run, "files": files})
         # The folder was private; a release is public.
@@ -98,15 +94,6 @@ def without_times(folder: Path) -> None:
     """Give every file of a release, and its folder, the same fixed time: when a run ends may depend on its rows."""
     for path in (*folder.iterdir(), folder):
         os.utime(path, (WRITTEN_AT, WRITTEN_AT))
-
-
-def page_of(release: Release, table: CodedTable) -> str:
-    """The report; in its place a page that says so, if it cannot be made."""
-    try:
-        return report_page(overview(release, table))
-    except Exception as error:
-        # All that the run cost is in the other files: a picture that cannot be drawn must not lose them.
-        return render(TEMPLATES, "report_failed.html.j2", name=release.schema.name, error=type(error).__name__)
 
 
 def is_release(folder: Path) -> bool:
@@ -176,25 +163,6 @@ def read_release(folder: Path) -> Release:
         raise ProblemsFound(found)
     run = {key: value for key, value in documents["run"].items() if key != "files"}
     return Release(model, documents["marginals"], documents["privacy"], run, scores)
-
-
-def overview_of(folder: Path) -> Overview:
-    """What is known of a release from its files.
-
-    Raises:
-        PrivityError, ProblemsFound: as ``read_release``, or rows that do not fit the schema.
-    """
-    release = read_release(folder)
-    return overview(release, read_table(folder / SYNTHETIC, release.schema))
-
-
-def report_of(folder: Path) -> str:
-    """The report of a release, made again from its other files: the same page, to the byte.
-
-    Raises:
-        PrivityError, ProblemsFound: as ``overview_of``.
-    """
-    return report_page(overview_of(folder))
 
 
 def _fault(folder: Path, name: str, digest: str | None) -> tuple[str, str] | None:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from privity.common.data.constraints.row_constraints import RowConstraint
+from privity.common.data.row_constraints import RowConstraint
 from privity.common.data.schema import Schema
 from privity.common.synthesis.inference.graphical_model import GraphicalModel, Propagation, cells_of_tree, tree_over
 from privity.common.synthesis.models import Model

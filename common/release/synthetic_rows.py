@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from privity.common.data.coded_table import CodedTable, decode, joined
-from privity.common.data.constraints.row_constraints import RowConstraint, decoded
+from privity.common.data.row_constraints import RowConstraint, decoded
 from privity.common.data.schema import Schema
 from privity.common.data.unread_columns import with_unread
 from privity.common.errors import Catalogue, PrivityError

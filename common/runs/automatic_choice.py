@@ -17,12 +17,14 @@ from typing import Any
 
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.budget import parse_delta, parse_epsilon
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
+from privity.common.protocol.evaluation_scores import evaluation_of
+from privity.common.protocol.run_terms import AUTO
 from privity.common.runs.planned_run import planned_session
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.domain_discovery import stand_in
 
-AUTO = "auto"
 RULES = 1
 """Version of the rules below; a release says by which its algorithm was chosen."""
 
@@ -90,6 +92,26 @@ def check_automatic(settings: Mapping[str, Any]) -> None:
             Catalogue.BAD_OPTION, option="settings", reason=f"they belong to one algorithm, not to {AUTO!r}",
             hint="Name the algorithm, or leave the settings out.",
         )  # fmt: skip
+
+
+def with_algorithm(request: dict[str, Any], schema: Schema, party_rows: Sequence[int]) -> dict[str, Any]:
+    """The run request with the algorithm that it left to be chosen, and why; as it is if it names one.
+
+    Args:
+        schema: of the attributes that the run is about.
+        party_rows: public numbers of rows, or likely ones.
+
+    Raises:
+        PrivityError: bad-option: settings of an algorithm that is not named.
+    """
+    if request["algorithm"] != AUTO:
+        return request
+    check_automatic(request["settings"])
+    learning = parse_epsilon(request["epsilon"])
+    if (evaluation := evaluation_of(request)) is not None:
+        learning -= evaluation.epsilon
+    chosen = choose(schema, party_rows, request["tolerate"], learning, parse_delta(request["delta"]))
+    return {**request, "algorithm": chosen.algorithm, "automatic": chosen.document()}
 
 
 def noise_part(schema: Schema, party_rows: Sequence[int], tolerate: int, epsilon: Fraction, delta: Fraction) -> float:

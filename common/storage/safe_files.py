@@ -26,6 +26,17 @@ NO_FILE = "it is no regular file, but a folder, a pipe, a device or the like"
 LINKED = "it is a link, which no file that comes from others may be: put the file itself in its place"
 
 
+def refuse_existing(out: Path, option: str = "out") -> None:
+    """What is made by a name that a person gave is never written over anything.
+
+    Raises:
+        PrivityError: bad-option.
+    """
+    if out.exists():
+        hint = "Name something that does not exist; nothing is overwritten."
+        raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=f"{out} exists already", hint=hint)
+
+
 def regular(path: Path | str, *, links: bool = True) -> BufferedReader:
     """A file, open for reading, that has a content of its own: no pipe, device or folder, which might never end.
 

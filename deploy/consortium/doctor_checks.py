@@ -325,7 +325,7 @@ def _data(config: party_config.PartyConfig) -> Check:
 def _budget(config: party_config.PartyConfig) -> Check:
     policy = party_config.read_policy(config)
     with contextlib.closing(open_ledger(policy.population.name, config.ledger)) as ledger:
-        left, held = ledger.left()[0], sum(one.most[0] for one in ledger.reserved())
+        left, held = ledger.left()[0], ledger.held()[0]
     reserved = f", besides {readable(held)} that runs have reserved" if held else ""
     if left <= 0:
         return bad(

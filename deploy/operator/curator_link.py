@@ -17,14 +17,14 @@ from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.errors import Catalogue, PrivityError, from_elsewhere
 from privity.common.formats import read_json
 from privity.common.node.connection_silence import SILENCE_SECONDS, StalledError
-from privity.common.node.curator_trust import any_host_of, curator_certificate, member_credentials, member_options
+from privity.common.node.curator_trust import any_host_of, curator_certificate, member_channel
 from privity.common.node.proxy import Proxy
 from privity.common.node.tls_check import Finding, Stage, certificate_shown, check_connection
 from privity.common.release.attestations import release_digest
 from privity.common.release.release_contents import ATTESTATIONS, LARGEST_FILES, RUN
 from privity.common.release.release_folder import without_times
-from privity.common.release.release_verification import check_release
-from privity.common.release.signature_verification import check_signatures, unchecked
+from privity.common.release.verification.release_verification import check_release
+from privity.common.release.verification.signature_verification import check_signatures, unchecked
 from privity.common.storage.safe_files import appearing, read_regular
 from privity.common.text.short_values import shorten
 from privity.common.wire.v1 import privity_pb2 as pb
@@ -77,10 +77,10 @@ class CuratorLink:
         return self._dialled(curator_certificate(self.manifests.current()), self.curator_name)
 
     def _dialled(self, trusted: bytes, name: str | None) -> grpc.Channel:
-        credentials = member_credentials(trusted, self.certificate, self.key)
-        options = member_options(self.proxy, name, self.silence)
-        options.append(("grpc.max_receive_message_length", LARGEST_REPLY))
-        return grpc.secure_channel(self.address, credentials, options=options)
+        return member_channel(
+            grpc.secure_channel, self.address, trusted, self.certificate, self.key, self.proxy, name, self.silence,
+            [("grpc.max_receive_message_length", LARGEST_REPLY)],
+        )  # fmt: skip
 
     def newest_manifest(self) -> Manifest:
         """The newer one of the manifest here and of what whoever answers hands out, which is kept nowhere.

@@ -13,15 +13,15 @@ from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.evaluation_scores import evaluation_of
+from privity.common.protocol.run_terms import AUTO
 from privity.common.release.synthetic_rows import check_release_size
-from privity.common.runs.automatic_choice import AUTO, LIKELY_ROWS
+from privity.common.runs.automatic_choice import LIKELY_ROWS, with_algorithm
 from privity.common.runs.signed_request import sign_request
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.curator.submissions import check_word
 from privity.deploy.operator.foreseen_refusals import Forecast, forecast_of
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.operator_folder import client_of, newest_manifest
-from privity.deploy.operator.request_options import with_algorithm
 from privity.deploy.operator.run_status import RunEvent
 
 COMPLETED = "COMPLETED"

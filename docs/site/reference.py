@@ -57,7 +57,8 @@ def python_page() -> str:
         for name in names:
             if isinstance(getattr(privity, name), type):
                 lines += [f".. autoclass:: privity.{name}"]
-                lines += ["   :members:", *(["   :inherited-members: object"] if name == "Ledger" else [])]
+                inherited = ["   :inherited-members: object"] if name in ("Ledger", "Synthesizer") else []
+                lines += ["   :members:", *inherited]
             else:
                 lines += [f".. autofunction:: privity.{name}"]
             lines.append("")
@@ -148,6 +149,8 @@ def rules(form: dict[str, Any]) -> str:
         }.items()
         if key in form
     ]  # fmt: skip
+    if "x-types" in form:
+        told.append(f"with the types {form['x-types']}")
     if "pattern" in form:
         told.append(f"matches `{form['pattern']}`")
     if "$ref" in form:

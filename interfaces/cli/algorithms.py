@@ -65,7 +65,8 @@ def page() -> Iterator[str]:
         "setting is refused. The option `--inference` sets `inference` ([inference.md](../inference.md)).",
     )
     for algorithm in ALGORITHMS.values():
-        yield from ("", f"## {algorithm.name}", "", algorithm.title)
+        face = "`Schema.discover`" if algorithm.discovers else f"`{type(algorithm).__name__}`"
+        yield from ("", f"## {algorithm.name}", "", f"{algorithm.title} In Python: {face}.")
         if algorithm.paper:
             yield from ("", f"Paper: {algorithm.paper}.")
         rows = list(_rows(algorithm))

@@ -18,7 +18,7 @@ from privity.common.data.schema_draft import draft_field, recodings
 from privity.common.text import text_table
 from privity.common.text.short_values import shorten
 from privity.common.text.terminal import say
-from privity.deploy.options import DialectOption
+from privity.interfaces.cli.options import DialectOption
 from privity.party.sources.address import refuse_password
 
 data_app = typer.Typer(help="Look at a table before anything is declared about it.", no_args_is_help=True)

@@ -10,8 +10,9 @@ import typer
 from privity.assessment.evaluation.evaluation_inputs import Inputs, read_inputs
 from privity.assessment.evaluation.evaluation_report import Files, judged, show, write_evaluation
 from privity.common.data.dialect import dialect_option
+from privity.common.storage.safe_files import refuse_existing
 from privity.common.text import terminal
-from privity.deploy.options import DialectOption, refuse_existing
+from privity.interfaces.cli.options import DialectOption
 from privity.party.sources.address import refuse_password
 
 

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.table import Table
 
 from privity.common.consortium.invitation import read_invite
 from privity.common.consortium.member_folder import hand_over
@@ -17,11 +16,10 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.node import logs
 from privity.common.node.process import at_interrupt, dump_no_core, open_files, stay_alone, stop_when_stdin_closes
 from privity.common.privacy.budget import readable
-from privity.common.privacy.ledger import Kind, Ledger
 from privity.common.privacy.ledger_folder import declare, declared, open_ledger
+from privity.common.privacy.ledger_listing import RUNS, columns_of
 from privity.common.privacy.ledger_reader import LedgerReader
 from privity.common.privacy.population import parse_population
-from privity.common.privacy.privacy_loss import ZCDP
 from privity.common.storage.journal import Journal
 from privity.common.text import text_table
 from privity.common.text.terminal import say
@@ -130,7 +128,13 @@ def ledger(
             hint="Give party.toml with --config, or the name of the people with --population.",
         )  # fmt: skip
     with contextlib.closing(open_ledger(population, file)) as book:
-        text_table.show(_by_step(book) if steps else _by_run(book))
+        reader = LedgerReader(book)
+        entries = list(reader.entries()) if steps else []
+        columns = columns_of(entries) if steps else RUNS
+        shown = text_table.table(*(column.heading for column in columns))
+        for line in entries if steps else reader.by_run():
+            text_table.add(shown, *(column.text(line) for column in columns))
+        text_table.show(shown)
         total, spent, left, reserved = book.population.total_epsilon, book.spent(), book.left()[0], book.reserved()
     for one in reserved:
         say(f"{one.in_words[0].upper()}{one.in_words[1:]}.")
@@ -161,26 +165,6 @@ def _left(left: Fraction, total: Fraction, reserved: bool) -> str:
         what = "This and what is reserved" if reserved else "That"
         return f"{what} is {readable(-left)} more than the total, {readable(total)}: nothing more is released."
     return f"Left: {readable(left)} of {readable(total)}."
-
-
-def _by_run(book: Ledger) -> Table:
-    table = text_table.table("first charge (UTC)", "run", "epsilon", "delta", "charges", "not answered")
-    for one in LedgerReader(book).by_run():
-        texts = (readable(one.epsilon), readable(one.delta), str(one.charges), str(one.unanswered))
-        text_table.add(table, one.at, one.run, *texts)
-    return table
-
-
-def _by_step(book: Ledger) -> Table:
-    entries = list(LedgerReader(book).entries())
-    in_rho = any(isinstance(entry.charge.loss, ZCDP) for entry in entries)
-    table = text_table.table("when (UTC)", "run", "step", "epsilon", "delta", *["rho"] * in_rho, "answered")
-    for entry in entries:
-        c, (epsilon, delta) = entry.charge, entry.added
-        rho = [f"{float(c.loss.rho):.4g}" if isinstance(c.loss, ZCDP) else ""] * in_rho
-        answered = "" if entry.kind is not Kind.CHARGE else "yes" if entry.answered else "no"
-        text_table.add(table, entry.at, c.run, entry.in_words, readable(epsilon), readable(delta), *rho, answered)
-    return table
 
 
 async def _until_stopped(agent: Agent) -> None:

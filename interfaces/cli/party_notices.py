@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
+from privity.common.storage.safe_files import refuse_existing
 from privity.common.text.terminal import say
 from privity.deploy.operator.curator_link import party_client
-from privity.deploy.options import refuse_existing
 from privity.interfaces.cli import notices as shown
 from privity.interfaces.cli.party_approvals import approvals_of
 from privity.party.config import JOURNAL_FILE, load_config

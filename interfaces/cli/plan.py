@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -26,8 +25,11 @@ from privity.assessment.planning.run_cost import (
 from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import load_schema
 from privity.common.privacy.budget import parse_delta, parse_epsilon
-from privity.common.runs.automatic_choice import AUTO
-from privity.common.storage.safe_files import write_text
+from privity.common.protocol.declared_options import Taker
+from privity.common.protocol.run_terms import AUTO
+from privity.common.runs.automatic_choice import with_algorithm
+from privity.common.runs.run_request import OPTIONS
+from privity.common.storage.safe_files import refuse_existing, write_text
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.text import terminal
 from privity.common.text.terminal import say, say_json
@@ -35,17 +37,17 @@ from privity.deploy.operator import plan_options
 from privity.deploy.operator.foreseen_refusals import forecast_of
 from privity.deploy.operator.operator_folder import SETTINGS
 from privity.deploy.operator.plan_options import Faults
-from privity.deploy.operator.request_options import ONE, RunOptions, run_request, takes_run_options, with_algorithm
-from privity.deploy.options import refuse_existing
+from privity.deploy.operator.request_options import run_request
+from privity.interfaces.cli.options import takes_run_options
 
 EPSILONS = "0.1,0.2,0.4,0.8,1.6"
 COMPARED = "dp-subn,jtree,one-way,privbayes"
 PICTURE, PAGE = ".svg", ".html"
 
 
-@takes_run_options
+@takes_run_options(Taker.PLAN)
 def plan_command(
-    asked: RunOptions,
+    asked: dict[str, Any],
     schema: Annotated[
         Path | None,
         typer.Option(help="the table's schema (docs/schema.md); by default that of the operator's folder"),
@@ -79,20 +81,20 @@ def plan_command(
             )
     if dependence not in (profiles := shipped_profiles()):
         faults.add("--dependence", f"{dependence!r} is unknown.", f"Possible: {', '.join(profiles)}.")
-    costed = asked.epsilon is not None or asked.spec is not None
+    costed = "epsilon" in asked or "spec" in asked
     if not costed and not accuracy:
         faults.add("--epsilon", "it is left out.", "Give it, or a run by --spec, or ask for --accuracy.")
-    parties = asked.parties
+    parties = asked.get("parties")
     by_name = schema is None and (parties is None or not plan_options.are_numbers(parties))
     if not by_name:
-        asked = replace(asked, parties=None)
+        asked = {name: value for name, value in asked.items() if name != "parties"}
     request = faults.collect(
-        "--spec" if asked.spec is not None else "--epsilon",
-        lambda: run_request(asked if costed else replace(asked, epsilon="1")),
+        "--spec" if "spec" in asked else "--epsilon",
+        lambda: run_request(asked if costed else {**asked, "epsilon": "1"}),
     )
     left_out: list[str] = []
     if request is not None and request["algorithm"] not in (AUTO, *ALGORITHMS):
-        faults.add("--algorithm", f"{asked.algorithm!r} is no algorithm.", f"Possible: {', '.join(ALGORITHMS)}.")
+        faults.add("--algorithm", f"{request['algorithm']!r} is no algorithm.", f"Possible: {', '.join(ALGORITHMS)}.")
     if by_name:
         of_run = None if request is None else request.get("parties"), _tolerated(2, asked, request)
         names, left_out = faults.collect("--config", lambda: plan_options.parties_of(config, faults, *of_run)) or (
@@ -158,12 +160,11 @@ def plan_command(
         write_text(one_picture(accuracy_page.charts(found)) if picture else accuracy_page.page(shape, found), plot)
 
 
-def _tolerated(parties: int, asked: RunOptions, request: dict[str, Any] | None) -> int:
+def _tolerated(parties: int, asked: dict[str, Any], request: dict[str, Any] | None) -> int:
     """t: what was given, else what a spec says; 0 for a single owner."""
-    if asked.tolerate is not None:
-        return asked.tolerate
-    told = ONE if request is None else int(request["tolerate"])
-    return 0 if parties == 1 and told == ONE else told
+    usual = OPTIONS["tolerate"].default
+    told = int((request or asked).get("tolerate", usual))
+    return 0 if parties == 1 and told == usual and "tolerate" not in asked else told
 
 
 def _estimated(shape: Shape, grid: Grid, dependence: str) -> list[Estimate]:

@@ -62,11 +62,12 @@ def show() -> None:
     for name, path in declared().items():
         try:
             with closing(open_ledger(name, path)) as book:
-                people, spent, reserved = book.population, (book.spent(), book.spent_delta()), book.reserved()
+                people, spent, held, reserved = (
+                    book.population, (book.spent(), book.spent_delta()), book.held(), book.reserved()
+                )  # fmt: skip
         except PrivityError as error:
             text_table.add(shown, name, *[""] * 7, error.message)
             continue
-        held = [sum((one.most[place] for one in reserved), Fraction(0)) for place in (0, 1)]
         epsilons, deltas = (spent[0], held[0], people.total_epsilon), (spent[1], held[1], people.total_delta)
         text_table.add(shown, name, *map(readable, (*epsilons, *deltas)), str(people.rows_per_person), str(path))
         standing += [f"{name}: {one.in_words}." for one in reserved]
@@ -98,7 +99,7 @@ def change(
         )
         change_population(book, wanted, now, raise_total=raise_total)
         say(f"{in_words(book.population)} Spent so far: epsilon {readable(book.spent())}.")
-        held = sum((one.most[0] for one in book.reserved()), Fraction(0))
+        held = book.held()[0]
         if book.left()[0] < 0 and held:
             over = "with what is spent more than the total: their next charge is refused"
             say(f"Runs that have begun have reserved epsilon {readable(held)} besides, {over}.")

@@ -11,9 +11,9 @@ import typer
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.export import export_dpsynth, export_mbi
 from privity.common.release.release_folder import read_release
-from privity.common.release.release_verification import check_release, check_signed_release
+from privity.common.release.verification.release_verification import check_release, check_signed_release
+from privity.common.storage.safe_files import refuse_existing
 from privity.common.text.terminal import say
-from privity.deploy.options import refuse_existing
 
 Release = Annotated[Path, typer.Argument(help="the folder of a release")]
 

@@ -10,10 +10,9 @@ from typing import Annotated
 import typer
 
 from privity.common.release.release_contents import REPORT
-from privity.common.release.release_folder import report_of
-from privity.common.storage.safe_files import write_text
+from privity.common.release.report.report_page import report_of
+from privity.common.storage.safe_files import refuse_existing, write_text
 from privity.common.text.terminal import say
-from privity.deploy.options import refuse_existing
 
 
 def report_command(

@@ -12,16 +12,18 @@ import typer
 
 from privity.common.formats import read_json
 from privity.common.privacy.budget import readable
+from privity.common.protocol.declared_options import Taker
 from privity.common.release.release_contents import PRIVACY, RUN
 from privity.common.release.shortcomings import constraint_notes
 from privity.common.release.statement import headline
+from privity.common.storage.safe_files import refuse_existing
 from privity.common.text import terminal, text_table
 from privity.common.text.command_hints import option
 from privity.common.text.terminal import say, say_json
 from privity.deploy.operator.live_progress import ProgressView
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.operator_folder import SETTINGS, client_of
-from privity.deploy.operator.request_options import RunOptions, run_request, takes_run_options
+from privity.deploy.operator.request_options import run_request
 from privity.deploy.operator.run_status import (
     RunEvent,
     at_a_glance,
@@ -36,7 +38,7 @@ from privity.deploy.operator.run_submission import (
     submit_run,
     with_concrete_algorithm,
 )
-from privity.deploy.options import refuse_existing
+from privity.interfaces.cli.options import takes_run_options
 
 run_app = typer.Typer(no_args_is_help=True, help="Submit and follow the runs of a consortium.")
 
@@ -47,12 +49,9 @@ HERE = Path(SETTINGS)
 
 
 @run_app.command("submit")
-@takes_run_options
+@takes_run_options(Taker.SUBMIT)
 def submit(
-    asked: RunOptions,
-    rows: Annotated[
-        int | None, typer.Option(help="number of synthetic rows; by default as many as the parties hold")
-    ] = None,
+    asked: dict[str, Any],
     name: Annotated[str | None, typer.Option(help="the run's name; by default a new one is made")] = None,
     token: Annotated[str | None, typer.Option(help="a submission with the same token names the same run again")] = None,
     out: Annotated[
@@ -64,7 +63,7 @@ def submit(
     """Submit a run; with --out, wait for it and fetch its release."""
     if out is not None:
         refuse_existing(out)
-    request = with_concrete_algorithm(config, run_request(asked, rows))
+    request = with_concrete_algorithm(config, run_request(asked))
     if not as_json and (why := request.get("automatic")):
         say(f"Algorithm: {request['algorithm']} ({why['reason']}).", err=True)
     foreseen = foreseen_refusals(config, request)

@@ -14,9 +14,9 @@ from privity.common.release.open_model import open_model
 from privity.common.release.rows_file import check_rows_file, write_rows
 from privity.common.release.sampling_conditions import codes_where, read_condition
 from privity.common.release.synthetic_rows import synthesise
+from privity.common.storage.safe_files import refuse_existing
 from privity.common.text import terminal
 from privity.common.text.terminal import say
-from privity.deploy.options import refuse_existing
 
 SEED_BITS = 32
 

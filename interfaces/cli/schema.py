@@ -25,12 +25,12 @@ from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.release.attestations import release_digest
 from privity.common.release.release_contents import RUN
 from privity.common.release.release_folder import read_release
-from privity.common.storage.safe_files import read_regular, write_text
+from privity.common.storage.safe_files import read_regular, refuse_existing, write_text
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
 from privity.common.text.first_few import first_few
 from privity.common.text.terminal import say
-from privity.deploy.options import DialectOption, refuse_existing, row_options
 from privity.discovery import Discover
+from privity.interfaces.cli.options import DialectOption, row_options
 from privity.interfaces.cli.schema_types import types
 from privity.party.sources.address import Address, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows

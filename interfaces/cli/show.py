@@ -10,14 +10,13 @@ from typing import Annotated
 import typer
 
 from privity.common.data.attribute import Attribute
+from privity.common.pages.drawing import shortened
 from privity.common.release.release_contents import RELEASE_FILES, SCORES
-from privity.common.release.release_folder import overview_of
 from privity.common.release.report import plain_words
 from privity.common.release.report.distributions import Measured
 from privity.common.release.report.number_texts import at_most, counted, percent, strength, with_error_bar
-from privity.common.release.report.overview import Overview
+from privity.common.release.report.overview import Overview, overview_of
 from privity.common.release.report.quality import Tally, standing
-from privity.common.release.report.structure_drawing import shortened
 from privity.common.release.report.value_groups import groups
 from privity.common.text import text_table
 from privity.common.text.terminal import say

@@ -3,54 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from privity.assessment.simulation.simulated_run import Simulation, simulate
-from privity.common.crypto.residues import Exponents
 from privity.common.data.dialect import dialect_option
 from privity.common.formats import read_json
 from privity.common.node.process import dump_no_core
-from privity.common.privacy.budget import parse_delta, parse_epsilon
-from privity.common.protocol.secure_sum_method import Method
+from privity.common.protocol.declared_options import Taker
 from privity.common.release.open_model import open_model
 from privity.common.release.release_contents import PRIVACY
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
 from privity.common.release.statement import SIMULATION, headline
-from privity.common.runs.automatic_choice import AUTO
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.live_progress import ProgressView
-from privity.deploy.operator.request_options import (
-    OF_ALGORITHM,
-    EvaluationEpsilon,
-    EvaluationTargets,
-    Inference,
-    evaluation_option,
-)
-from privity.deploy.options import DialectOption, learning_settings, sum_options
+from privity.deploy.operator.request_options import run_request
+from privity.interfaces.cli.options import DialectOption, takes_run_options
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import watched
 
 
+@takes_run_options(Taker.SIMULATE)
 def simulate_command(
+    asked: dict[str, Any],
     data: Annotated[
         str, typer.Option(help="the joint table: a path or URL (docs/sources.md)", callback=refuse_password)
     ],
     schema: Annotated[Path, typer.Option(help="the table's schema (docs/schema.md)")],
-    epsilon: Annotated[str, typer.Option(help="epsilon that the run costs each party, exact, such as 1.0 or 1/3")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
     parties: Annotated[int, typer.Option(help="number of parties, K")] = 3,
-    algorithm: Annotated[str, typer.Option(help=OF_ALGORITHM)] = AUTO,
-    delta: Annotated[
-        str, typer.Option(help="delta that the run costs each party, such as 1e-9; with 0 the run is pure epsilon-DP")
-    ] = "0",
-    settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
-    inference: Inference = None,
-    evaluation_epsilon: EvaluationEpsilon = None,
-    evaluation_target: EvaluationTargets = None,
     schedule: Annotated[
         str | None, typer.Option(help="schedule of dp-subn: final, uniform, back-loaded or w1,...,wK")
     ] = None,
@@ -58,16 +42,6 @@ def simulate_command(
         str, typer.Option(help="how rows are split: random, sizes:.7,.2,.1, by:ATTRIBUTE or dirichlet:ATTRIBUTE:ALPHA")
     ] = "random",
     rows: Annotated[int | None, typer.Option(help="use this many random rows")] = None,
-    secure_sum: Annotated[
-        Method, typer.Option(help="how sums over the parties are computed (docs/secure_sums.md)")
-    ] = Method.PAILLIER,
-    key_bits: Annotated[
-        int | None, typer.Option(help="bits of the Paillier modulus: 2048, 3072 or 4096; by default 3072")
-    ] = None,
-    exponents: Annotated[
-        Exponents | None, typer.Option(help="exponents of Paillier's randomness; by default half the modulus' bits")
-    ] = None,
-    tolerate: Annotated[int, typer.Option(help="t: number of parties that may pool what they know")] = 1,
     patience: Annotated[
         float, typer.Option(help="seconds without a sign of life from a party after which the run stops")
     ] = 60.0,
@@ -80,29 +54,25 @@ def simulate_command(
 ) -> None:
     """Run a curator and K parties as processes on this machine, and write one synthetic table."""
     dump_no_core()
-    kind, bits = sum_options(secure_sum, exponents, key_bits)
+    request = run_request(asked)
+    if schedule:
+        request["settings"] |= {"schedule": schedule}
     task = Simulation(
+        request=request,
         data=data,
         schema=schema,
         parties=parties,
-        algorithm=algorithm,
-        settings={**learning_settings(algorithm, settings, inference), **({"schedule": schedule} if schedule else {})},
-        epsilon=parse_epsilon(epsilon),
-        delta=parse_delta(delta),
         out=out,
         dialect=dialect_option(dialect),
         split=split,
         rows=rows,
-        secure_sum=kind,
-        key_bits=bits,
-        tolerate=tolerate,
         patience=patience,
         seed=seed,
         evaluate=evaluate,
-        evaluation=evaluation_option(evaluation_epsilon, evaluation_target),
     )
+    title = f"{request['algorithm']} over {parties} parties, epsilon {request['epsilon']}"
     console = terminal.console(err=True)
-    with ProgressView(console, f"{algorithm} over {parties} parties, epsilon {epsilon}") as view, watched(view.passing):
+    with ProgressView(console, title) as view, watched(view.passing):
         try:
             folder = simulate(task, view.update)
         except KeyboardInterrupt:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import time
 from contextlib import closing
 from pathlib import Path
@@ -11,41 +10,37 @@ from typing import Annotated, Any
 import typer
 
 from privity.common.data.schema import Schema, load_schema
-from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats.given_values import bad_option
 from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger_folder import open_ledger
-from privity.common.protocol.session import complete
-from privity.common.release.release_folder import write_release
-from privity.common.release.session_release import ALONE, release_of, synthesised
+from privity.common.protocol.declared_options import Taker
+from privity.common.protocol.run_terms import AUTO
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
 from privity.common.release.statement import headline
 from privity.common.release.synthetic_rows import check_release_size
-from privity.common.runs.automatic_choice import AUTO, check_automatic, choose
+from privity.common.runs.automatic_choice import check_automatic, choose
+from privity.common.storage.safe_files import refuse_existing
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.domain_discovery import stand_in
 from privity.common.text import terminal
 from privity.common.text.terminal import say
-from privity.deploy.operator.request_options import OF_ALGORITHM, Inference
-from privity.deploy.options import DialectOption, learning_settings, refuse_existing, row_options
-from privity.discovery import SYNTHESIZERS
+from privity.deploy.operator.request_options import run_request
+from privity.interfaces.cli.options import DialectOption, row_options, takes_run_options
+from privity.local_release import publish
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import shown_on
 from privity.party.sources.rows import Rows
+from privity.synthesizers import SYNTHESIZERS
 
 
+@takes_run_options(Taker.SYNTHESIZE)
 def synthesize_command(
+    asked: dict[str, Any],
     data: Annotated[str, typer.Option(help="the table: a path or a URL (docs/sources.md)", callback=refuse_password)],
     schema: Annotated[Path, typer.Option(help="the table's schema (docs/schema.md)")],
-    epsilon: Annotated[str, typer.Option(help="epsilon that this release costs, exact, such as 1.0 or 1/3")],
     population: Annotated[str, typer.Option(help="the declared population: the people in these rows")],
     out: Annotated[Path, typer.Option(help="release folder to make; must not exist")],
-    algorithm: Annotated[str, typer.Option(help=OF_ALGORITHM)] = AUTO,
-    delta: Annotated[
-        str, typer.Option(help="delta that this release costs, such as 1e-9; with 0 it is pure epsilon-DP")
-    ] = "0",
-    settings: Annotated[str, typer.Option(help="the algorithm's settings as JSON")] = "{}",
-    inference: Inference = None,
     ledger: Annotated[
         Path | None, typer.Option(help="the ledger's file; by default in the user's state folder")
     ] = None,
@@ -53,21 +48,16 @@ def synthesize_command(
         str | None, typer.Option(help="column with the person's key, if a person has several rows")
     ] = None,
     order: Annotated[str | None, typer.Option(help="column that numbers each person's rows")] = None,
-    rows: Annotated[int | None, typer.Option(help="synthetic rows; by default as many as the table has")] = None,
     dialect: DialectOption = None,
 ) -> None:
     """Publish one owner's table: learn a model for epsilon, charge the ledger, write a release."""
     dump_no_core()
+    request = run_request(asked)
+    algorithm, epsilon, delta, rows = (request[name] for name in ("algorithm", "epsilon", "delta", "rows"))
+    chosen = request["settings"]
     if algorithm not in (AUTO, *SYNTHESIZERS):
-        raise PrivityError(
-            Catalogue.BAD_OPTION, option="algorithm", reason=f"{algorithm!r} is unknown",
-            hint=f"Use one of: {', '.join((AUTO, *SYNTHESIZERS))}.",
-        )  # fmt: skip
-    if rows is not None and rows < 1:
-        raise PrivityError(
-            Catalogue.BAD_OPTION, option="rows", reason=f"{rows} is not a number of rows", hint="Use 1 or more."
-        )
-    chosen = learning_settings(algorithm, settings, inference)
+        hint = f"Use one of: {', '.join((AUTO, *SYNTHESIZERS))}."
+        raise bad_option("algorithm", f"{algorithm!r} is unknown", hint)
     refuse_existing(out)
     declared = load_schema(schema)
     declared.require_reviewed(schema)
@@ -85,10 +75,10 @@ def synthesize_command(
         return table if schema == declared else options.open(schema, rows_per_person).rows
 
     check_release_size(rows or table.rows, declared)
-    automatic: dict[str, Any] = {}
+    automatic = None
     if algorithm == AUTO:
         best = choose(declared, [table.rows], 0, parse_epsilon(epsilon), parse_delta(delta))
-        algorithm, automatic = best.algorithm, {"automatic": best.document()}
+        algorithm, automatic = best.algorithm, best.document()
         say(f"Algorithm: {algorithm} ({best.reason}).")
         _check(algorithm, chosen, declared, delta)
     synthesizer = SYNTHESIZERS[algorithm](epsilon, delta=delta, population=population, ledger=ledger, **chosen)
@@ -97,26 +87,9 @@ def synthesize_command(
     started = time.monotonic()
     synthesizer.fit(coded, declared)
     learned = time.monotonic()
-    session, charged, spent = synthesizer.fitted.session, synthesizer.charged_, synthesizer.spent_
-    assert session is not None
-    found = complete(synthesised(session, synthesizer.model_, rows, lambda: secrets.randbits(64)))
-    asked = {
-        "algorithm": algorithm,
-        **automatic,
-        "settings": synthesizer.settings,
-        "epsilon": str(synthesizer.epsilon),
-        "delta": str(synthesizer.delta),
-    }
-    release = release_of(
-        session,
-        found,
-        tolerate=0,
-        protection=None,
-        of_run={**asked, **ALONE},
-        of_statement={},
-    )
-    write_release(out, release, found.synthetic)
+    release = publish(synthesizer, out, rows, automatic)
     ended = time.monotonic()
+    charged, spent = synthesizer.charged_, synthesizer.spent_
     limit = f" of {readable(synthesizer.population_.total_epsilon)}"
     say(f"Release written to {out}.")
     say(headline(release.privacy))

@@ -13,9 +13,11 @@ from pathlib import Path
 import flask
 
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.pages.drawing import Scale
 from privity.common.privacy.budget import exact_number, parse_delta, parse_epsilon, readable
-from privity.common.privacy.ledger import Entry, Kind, Ledger
+from privity.common.privacy.ledger import Entry, Ledger
 from privity.common.privacy.ledger_folder import declared
+from privity.common.privacy.ledger_listing import LINES, RUNS
 from privity.common.privacy.ledger_reader import Curve, LedgerReader, Point, RunCharges
 from privity.common.privacy.population import Population
 from privity.common.privacy.population_change import change_population, in_words, return_reserved
@@ -65,8 +67,7 @@ def budget_of(ledger: Ledger, asked: Fraction = Fraction(0)) -> Budget:
     Args:
         asked: what a run that is not charged or reserved yet would cost.
     """
-    held = sum((one.most[0] for one in ledger.reserved()), Fraction(0))
-    return Budget(ledger.population.total_epsilon, ledger.spent(), held, asked)
+    return Budget(ledger.population.total_epsilon, ledger.spent(), ledger.held()[0], asked)
 
 
 @dataclass(frozen=True)
@@ -98,10 +99,12 @@ def picture(curve: Curve, now: str) -> Picture | None:
     points = [curve.point(place) for place in places]
     top = max(max(one.taken, one.total) for one in points) or 1.0
 
+    across, up = Scale(times[0], end, 0, WIDTH), Scale(0, top, HEIGHT, 0)
+
     def line(values: Sequence[float]) -> str:
-        steps = f"M0 {HEIGHT}" if not values else f"M0 {HEIGHT * (1 - values[0] / top):.1f}"
+        steps = f"M0 {up.at(values[0]):.1f}" if values else f"M0 {HEIGHT}"
         for place, value in zip(places, values, strict=True):
-            steps += f"H{WIDTH * (times[place] - times[0]) / width:.1f}V{HEIGHT * (1 - value / top):.1f}"
+            steps += f"H{across.at(times[place]):.1f}V{up.at(value):.1f}"
         return f"{steps}H{WIDTH}"
 
     spent, taken, total = (line([getattr(one, name) for one in points]) for name in ("spent", "taken", "total"))
@@ -230,9 +233,5 @@ class BudgetPages:
             lines, count = reader.newest(first, A_PAGE, search, since, until)
         return self._site.page(
             "ledger.html.j2", place="ledger", name=name, names=names, search=search, since=since, until=until,
-            by_run=by_run, first=first, count=count, a_page=A_PAGE, lines=lines, readable=readable, answered=_answered,
+            by_run=by_run, first=first, count=count, a_page=A_PAGE, lines=lines, columns=RUNS if by_run else LINES,
         )  # fmt: skip
-
-
-def _answered(entry: Entry) -> str:
-    return "" if entry.kind is not Kind.CHARGE else "yes" if entry.answered else "no"

@@ -17,10 +17,10 @@ from privity.common.crypto.certificates import name_in
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import readable
 from privity.common.protocol.run_spec import check_run_name
-from privity.common.protocol.secure_sum_method import Method
+from privity.common.protocol.run_terms import AUTO
 from privity.common.release.release_contents import REPORT
 from privity.common.release.release_folder import is_release
-from privity.common.runs.automatic_choice import AUTO, LIKELY_ROWS
+from privity.common.runs.automatic_choice import LIKELY_ROWS
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.text.awaited_words import answer_to
 from privity.common.text.short_values import shorten
@@ -30,7 +30,7 @@ from privity.deploy.operator.run_submission import submit_run
 from privity.interfaces.console.audit_log import AuditLog
 from privity.interfaces.console.local_site import LocalSite, changed
 from privity.interfaces.console.release_files import RELEASES, files_of, release_file
-from privity.interfaces.console.run_comparison import Comparison, Rehearsed, compare, rehearse
+from privity.interfaces.console.run_comparison import FORM_OPTIONS, Comparison, Rehearsed, compare, rehearse
 from privity.interfaces.console.run_list import RunLine, run_list
 
 PLACES = [("overview", "Overview"), ("runs", "Runs"), ("new", "New run"), ("log", "Changes")]
@@ -38,20 +38,27 @@ STATE = "state"
 """Folder of the log, beside operator.toml."""
 COMPLETED, FAILED, STOPPED = "COMPLETED", "FAILED", "STOPPED"
 UNDER_WAY = ("QUEUED", "RUNNING", "WAITING")
-METHODS = [method.value for method in Method]
 MOST_COMPARED = 20
 """Comparisons that are kept; the oldest goes."""
 FORM = {
-    "epsilons": "0.1, 0.2, 0.4", "algorithm": AUTO, "delta": "0", "tolerate": "1", "secure_sum": Method.PAILLIER.value,
-    "rows": "", "attributes": "", "name": "",
-}  # fmt: skip
+    "epsilons": "0.1, 0.2, 0.4",
+    **{name: "" if option.default is None else str(option.default) for name, option in FORM_OPTIONS.items()},
+    "rows": "",
+    "name": "",
+}
 """Fields of a new run, and what they hold at first."""
 LABELS = {
-    "epsilons": "Budgets to compare (epsilon)", "algorithm": "Algorithm", "delta": "Delta", "parties": "Parties",
-    "tolerate": "How many parties may collude", "secure_sum": "How sums are taken", "attributes": "Attributes",
-    "rows": "Rows that the parties hold, about", "name": "Name of the run",
-}  # fmt: skip
+    "epsilons": "Budgets to compare (epsilon)",
+    "parties": "Parties",
+    **{name: option.label for name, option in FORM_OPTIONS.items()},
+    "rows": "Rows that the parties hold, about",
+    "name": "Name of the run",
+}
 """Of the fields, in their order on the page."""
+CHOICES = {"algorithm": (AUTO, *ALGORITHMS)} | {
+    name: option.kind.schema["enum"] for name, option in FORM_OPTIONS.items() if "enum" in option.kind.schema
+}
+"""What fields that are chosen may hold."""
 FIELD_OF = {"epsilon": "epsilons", "schema": "attributes", "parties": "parties"}
 """Where a fault of another option is shown."""
 NAMES = "Letters, digits, '.', '_' and '-', with a letter or digit first; at most 63."
@@ -175,7 +182,7 @@ class _NewRun:
     def plan(self) -> flask.Response:
         form = {name: flask.request.form.get(name, "") for name in FORM}
         parties = flask.request.form.getlist("parties")
-        if form["algorithm"] not in (AUTO, *ALGORITHMS) or form["secure_sum"] not in METHODS:
+        if any(form[name] not in possible for name, possible in CHOICES.items()):
             flask.abort(400)
         found = compare(self._file, form, parties)
         wrong = dict[str, list[str]]()
@@ -236,8 +243,8 @@ class _NewRun:
         manifest = newest_manifest(self._file)
         return self._site.page(
             "operator_new.html.j2", place="new", status=400 if wrong else 200, form=form, chosen=chosen, wrong=wrong,
-            parties=[(name, name in manifest.paused) for name in manifest.members], algorithms=(AUTO, *ALGORITHMS),
-            methods=METHODS, labels=LABELS, names=NAMES, likely=f"{LIKELY_ROWS:,}",
+            parties=[(name, name in manifest.paused) for name in manifest.members], options=FORM_OPTIONS,
+            choices=CHOICES, labels=LABELS, names=NAMES, likely=f"{LIKELY_ROWS:,}",
         )  # fmt: skip
 
 

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +17,18 @@ from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import PrivityError, Problem
 from privity.common.privacy.budget import parse_delta
-from privity.common.protocol.secure_sum_method import Method
-from privity.common.text.short_values import shorten
+from privity.common.protocol.declared_options import NAMES, Option
+from privity.common.runs.automatic_choice import with_algorithm
+from privity.common.runs.run_request import OPTIONS, request_document
 from privity.deploy.operator import plan_options
 from privity.deploy.operator.foreseen_refusals import Foreseen, forecast
 from privity.deploy.operator.operator_folder import client_of, newest_manifest
 from privity.deploy.operator.plan_options import Faults
-from privity.deploy.operator.request_options import RunOptions, run_request, with_algorithm
 
 MOST_DIGITS = 6
+
+FORM_OPTIONS = {name: option for name, option in OPTIONS.items() if option.label}
+"""What the form of a new run asks, besides the budgets and parties to compare."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def compare(config: Path, form: Mapping[str, str], parties: list[str]) -> Compar
     """What a form asks for, at each of its epsilons.
 
     Args:
-        form: texts of ``epsilons``, ``algorithm``, ``delta``, ``tolerate``, ``secure_sum``, ``rows``, ``attributes``.
+        form: texts of ``epsilons``, ``rows``, and of each option that has a label.
         parties: names; none stands for all that are not paused.
 
     Raises:
@@ -91,28 +95,19 @@ def compare(config: Path, form: Mapping[str, str], parties: list[str]) -> Compar
     faults = Faults()
     manifest, documents = newest_manifest(config), client_of(config).limits()
     epsilons = plan_options.compared_epsilons(form["epsilons"], faults)
-    told = form["tolerate"].strip()
-    if not told.isdecimal() or len(told) > MOST_DIGITS:
-        faults.add("--tolerate", f"{shorten(told)} is no number of parties.", "Give a whole number, such as 1.")
-    tolerate = int(told) if told.isdecimal() and len(told) <= MOST_DIGITS else 1
+    asked: dict[str, Any] = {"parties": parties or None}
+    for name, option in FORM_OPTIONS.items():
+        if (given := _given(option, form[name])) is not None:
+            asked[name] = faults.collect(f"--{name}", partial(option.kind.given, name, given))
+    tolerate = asked.get("tolerate") or OPTIONS["tolerate"].default
     names, _ = plan_options.parties_of(config, faults, parties or None, tolerate)
     held = plan_options.rows_held(names, form["rows"].strip() or None, faults)
-    wanted = [name for name in (word.strip() for word in form["attributes"].split(",")) if name]
-    over = faults.collect("--attributes", lambda: about(load_schema(config.parent / SCHEMA), wanted or None))
+    over = faults.collect("--attributes", lambda: about(load_schema(config.parent / SCHEMA), asked.get("attributes")))
     budgets = list[Budgeted]()
     silent: tuple[str, ...] = ()
     for epsilon in epsilons if over is not None else ():
-        asked = RunOptions(
-            epsilon=str(epsilon),
-            algorithm=form["algorithm"],
-            delta=form["delta"].strip() or "0",
-            tolerate=tolerate,
-            attributes=wanted or None,
-            parties=",".join(parties) if parties else None,
-            secure_sum=Method(form["secure_sum"]),
-        )
-        request = faults.collect("--delta", lambda asked=asked: run_request(asked))  # type: ignore[misc]
-        if request is None or faults.problems:
+        request = request_document({**asked, "epsilon": str(epsilon)}) if not faults.problems else None
+        if request is None:
             break
         assert over is not None
         request = with_algorithm(request, over, tuple(held.values()))
@@ -126,6 +121,16 @@ def compare(config: Path, form: Mapping[str, str], parties: list[str]) -> Compar
         return Comparison((), tuple(faults.problems))
     shape = Shape(over, tuple(held.values()), tolerate)
     return Comparison(tuple(budgets), (), held, silent, shape, _grid(budgets, over, len(held)))
+
+
+def _given(option: Option, text: str) -> Any:
+    """What a field of the form asks for; None of an empty one."""
+    text = text.strip()
+    if option.kind.command is int and text.isdecimal() and len(text) <= MOST_DIGITS:
+        return int(text)
+    if option.kind.words == NAMES:
+        return [name for name in map(str.strip, text.split(",")) if name] or None
+    return text or None
 
 
 def _grid(budgets: list[Budgeted], over: Schema, parties: int) -> Grid | None:

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from privity.common.data.constraints.row_constraints import RowConstraint
-from privity.common.data.constraints.row_texts import disagreeing, of_values
 from privity.common.data.dialect import PLAIN, NumberMarks
 from privity.common.data.frame_values import Value, columns_as_declared, read_value, with_computed
 from privity.common.data.made_columns import Total
+from privity.common.data.row_constraints import RowConstraint
+from privity.common.data.row_texts import disagreeing, of_values
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import read_batches
 from privity.common.data.unread_columns import UnreadColumn

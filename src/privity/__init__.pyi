@@ -1,21 +1,24 @@
 """Made by ``python -m privity.stubs``: not to be edited."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from privity import connections, given
+from privity.common.crypto.residues import Exponents
 from privity.common.errors import PrivityError as PrivityError
 from privity.common.errors import ProblemsFound as ProblemsFound
 from privity.common.privacy.budget import Number
-from privity.connections import connect as connect
+from privity.common.protocol.secure_sum_method import Method
+from privity.connections import AsyncRun, Run
 from privity.ledgers import Ledger as Ledger
 from privity.ledgers import declare_population as declare_population
+from privity.local_learner import NotFittedError as NotFittedError
+from privity.progress_and_plans import Plan
 from privity.releases import Release as Release
 from privity.saved_models import SavedModel as SavedModel
 from privity.saved_models import load_model as load_model
 from privity.schemas import Schema as Schema
-from privity.simulations import simulate as simulate
-from privity.synthesizers import NotFittedError as NotFittedError
 from privity.synthesizers import Synthesizer as Synthesizer
 
 __all__ = [  # noqa: RUF022
@@ -196,3 +199,105 @@ class PrivHD(Synthesizer):
         largest_clique: int = ...,
         inference: str = ...,
     ) -> None: ...
+
+class _Consortium(connections.Consortium):
+    def plan(
+        self,
+        *,
+        algorithm: str = ...,
+        epsilon: Number,
+        delta: Number = ...,
+        tolerate: int = ...,
+        secure_sum: Method | str = ...,
+        exponents: Exponents | str | None = ...,
+        attributes: Sequence[str] | None = ...,
+        evaluation_epsilon: Number | None = ...,
+        evaluation_targets: Sequence[str] | None = ...,
+        key_bits: int | None = ...,
+        parties: Sequence[str] | None = ...,
+        rows: int | Sequence[int] | Mapping[str, int] | None = ...,
+        **settings: Any,
+    ) -> Plan: ...
+    def submit(
+        self,
+        *,
+        algorithm: str = ...,
+        epsilon: Number,
+        delta: Number = ...,
+        tolerate: int = ...,
+        secure_sum: Method | str = ...,
+        exponents: Exponents | str | None = ...,
+        attributes: Sequence[str] | None = ...,
+        evaluation_epsilon: Number | None = ...,
+        evaluation_targets: Sequence[str] | None = ...,
+        key_bits: int | None = ...,
+        rows: int | None = ...,
+        parties: Sequence[str] | None = ...,
+        name: str | None = ...,
+        token: str | None = ...,
+        **settings: Any,
+    ) -> Run: ...
+    async def __aenter__(self) -> _AsyncConsortium: ...
+
+class _AsyncConsortium(connections.AsyncConsortium):
+    async def plan(
+        self,
+        *,
+        algorithm: str = ...,
+        epsilon: Number,
+        delta: Number = ...,
+        tolerate: int = ...,
+        secure_sum: Method | str = ...,
+        exponents: Exponents | str | None = ...,
+        attributes: Sequence[str] | None = ...,
+        evaluation_epsilon: Number | None = ...,
+        evaluation_targets: Sequence[str] | None = ...,
+        key_bits: int | None = ...,
+        parties: Sequence[str] | None = ...,
+        rows: int | Sequence[int] | Mapping[str, int] | None = ...,
+        **settings: Any,
+    ) -> Plan: ...
+    async def submit(
+        self,
+        *,
+        algorithm: str = ...,
+        epsilon: Number,
+        delta: Number = ...,
+        tolerate: int = ...,
+        secure_sum: Method | str = ...,
+        exponents: Exponents | str | None = ...,
+        attributes: Sequence[str] | None = ...,
+        evaluation_epsilon: Number | None = ...,
+        evaluation_targets: Sequence[str] | None = ...,
+        key_bits: int | None = ...,
+        rows: int | None = ...,
+        parties: Sequence[str] | None = ...,
+        name: str | None = ...,
+        token: str | None = ...,
+        **settings: Any,
+    ) -> AsyncRun: ...
+
+def connect(config: Path | str = ...) -> _Consortium: ...
+def simulate(
+    table: given.Table,
+    schema: given.Schema,
+    *,
+    algorithm: str = ...,
+    epsilon: Number,
+    delta: Number = ...,
+    tolerate: int = ...,
+    secure_sum: Method | str = ...,
+    exponents: Exponents | str | None = ...,
+    evaluation_epsilon: Number | None = ...,
+    evaluation_targets: Sequence[str] | None = ...,
+    key_bits: int | None = ...,
+    parties: int = ...,
+    rows: int | None = ...,
+    split: str = ...,
+    seed: int | None = ...,
+    patience: float = ...,
+    evaluate: Path | str | None = ...,
+    out: Path | str | None = ...,
+    progress: bool = ...,
+    **settings: Any,
+) -> Release: ...

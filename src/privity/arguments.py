@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-import json
+import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from enum import Enum
+from functools import wraps
 from typing import Any, TypeVar
 
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
-from privity.common.runs.automatic_choice import AUTO, check_automatic
+from privity.common.formats.given_values import bad_option
+from privity.common.protocol.declared_options import Option, Taker, options_of
+from privity.common.protocol.run_terms import AUTO
+from privity.common.runs.automatic_choice import check_automatic
+from privity.common.runs.run_request import RunRequest, request_document
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.text import terminal
 from privity.common.text.short_values import shorten
 from privity.deploy.operator.live_progress import ProgressView
 from privity.given import plain
 
-Option = TypeVar("Option", bound=Enum)
-
-
-def bad_argument(name: str, reason: str, hint: str) -> PrivityError:
-    """What is wrong with an argument, and what to give."""
-    return PrivityError(Catalogue.BAD_OPTION, option=name, reason=reason, hint=hint)
+Found = TypeVar("Found")
 
 
 @contextmanager
@@ -42,54 +41,11 @@ def as_arguments() -> Iterator[None]:
         if error.kind is not Catalogue.BAD_OPTION:
             raise
         told = {name: _named(str(value)) for name, value in error.fields.items()}
-        raise bad_argument(told["option"].replace("-", "_"), told["reason"], told["hint"]) from None
+        raise bad_option(told["option"].replace("-", "_"), told["reason"], told["hint"]) from None
 
 
 def _named(text: str) -> str:
     return re.sub(r"(?<!\S)--([a-z][a-z-]*)", lambda option: option[1].replace("-", "_"), text)
-
-
-def whole_number(name: str, value: object, least: int) -> int:
-    """A whole number.
-
-    Raises:
-        PrivityError: bad-option.
-    """
-    try:
-        number = value.__index__() if not isinstance(value, bool) else None  # type: ignore[attr-defined]
-    except AttributeError:
-        number = None
-    if number is None or number < least:
-        raise bad_argument(name, f"{shorten(str(value))} is no whole number from {least} on", f"Give {least} or more.")
-    return int(number)
-
-
-def names_in(name: str, value: object) -> list[str]:
-    """Names, of which one may stand alone.
-
-    Raises:
-        PrivityError: bad-option.
-    """
-    if isinstance(value, str):
-        return [value]
-    names: list[object] = list(value) if isinstance(value, Iterable) else [None]
-    texts = [each for each in names if isinstance(each, str)]
-    if len(texts) == len(names):
-        return texts
-    raise bad_argument(name, f"{shorten(str(value))} is no list of names", "Give a list of texts.")
-
-
-def one_of(name: str, value: object, kind: type[Option]) -> Option:
-    """A member of an enumeration, or its text.
-
-    Raises:
-        PrivityError: bad-option.
-    """
-    try:
-        return kind(value)
-    except ValueError:
-        known = ", ".join(repr(member.value) for member in kind)
-        raise bad_argument(name, f"{shorten(str(value))} is unknown", f"Give one of: {known}.") from None
 
 
 def algorithm_settings(algorithm: str, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -104,22 +60,51 @@ def algorithm_settings(algorithm: str, settings: Mapping[str, Any]) -> dict[str,
         return {}
     if algorithm not in ALGORITHMS:
         hint = f"Give one of: {', '.join(map(repr, (AUTO, *ALGORITHMS)))}."
-        raise bad_argument("algorithm", f"{shorten(str(algorithm))} is unknown", hint)
+        raise bad_option("algorithm", f"{shorten(str(algorithm))} is unknown", hint)
     if unknown := ALGORITHMS[algorithm].unknown(settings):
         raise ProblemsFound(unknown)
     return {name: plain(value) for name, value in settings.items()}
 
 
-def request_settings(settings: Mapping[str, Any]) -> str:
-    """Plain settings as the option of a command has them.
+def takes_run_arguments(taker: Taker) -> Callable[[Callable[..., Found]], Callable[..., Found]]:
+    """Give a function the options of a run as arguments, and the request that they make as its argument ``asked``.
 
-    Raises:
-        PrivityError: bad-option: a value that no setting can have.
+    What is left over are settings of the algorithm. ``src/privity/__init__.pyi`` tells type checkers the same.
     """
-    try:
-        return json.dumps(settings)
-    except TypeError as error:
-        raise bad_argument("settings", f"a value cannot be written: {error}", "Give texts and numbers.") from None
+
+    def decorate(function: Callable[..., Found]) -> Callable[..., Found]:
+        options = {name: each for name, each in options_of(RunRequest, taker).items() if name != "settings"}
+        own = inspect.signature(function)
+        others = [each for each in own.parameters.values() if each.name != "asked"]
+        parameters = [each for each in others if each.kind is not each.KEYWORD_ONLY]
+        parameters += [_parameter(name, option) for name, option in options.items()]
+        parameters += [each for each in others if each.kind is each.KEYWORD_ONLY]
+        settings = inspect.Parameter("settings", inspect.Parameter.VAR_KEYWORD, annotation="Any")
+        signature = own.replace(parameters=[*parameters, settings])
+
+        @wraps(function)
+        def call(*arguments: Any, **named: Any) -> Found:
+            given = signature.bind(*arguments, **named).arguments
+            of_algorithm = given.pop("settings", {})
+            asked = {name: value for name in options if (value := given.pop(name, None)) is not None}
+            with as_arguments():
+                asked["settings"] = algorithm_settings(asked.get("algorithm", AUTO), of_algorithm)
+                request = request_document(asked)
+            return function(**given, asked=request)
+
+        call.__signature__ = signature  # type: ignore[attr-defined]
+        told = [f"{name}: {option.told}." for name, option in options.items()]
+        call.__doc__ = inspect.cleandoc(function.__doc__ or "").replace("{options}", "\n    ".join(told))
+        return call
+
+    return decorate
+
+
+def _parameter(name: str, option: Option) -> inspect.Parameter:
+    empty = inspect.Parameter.empty
+    default = empty if option.is_required and option.default is None else option.default
+    annotation = f"{option.kind.python} | None" if default is None else option.kind.python
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
 @contextmanager

@@ -6,48 +6,38 @@ whose own event loop it does not touch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import pandas as pd
 
-from privity.arguments import (
-    algorithm_settings,
-    as_arguments,
-    bad_argument,
-    names_in,
-    one_of,
-    progress_of,
-    request_settings,
-    whole_number,
-)
+from privity.arguments import as_arguments, progress_of, takes_run_arguments
 from privity.assessment.planning.run_cost import about, plan_document, planned
+from privity.awaited_calls import awaited, followed
 from privity.common.consortium.member_folder import SCHEMA
-from privity.common.crypto.residues import Exponents
 from privity.common.data.schema import load_schema
-from privity.common.privacy.budget import Number, parse_delta, parse_epsilon
+from privity.common.formats.given_values import bad_option, whole_number
 from privity.common.privacy.exact_numbers import ExactNumber
-from privity.common.protocol.secure_sum_method import Method
+from privity.common.protocol.declared_options import Taker
 from privity.common.public_names import public
+from privity.common.runs.automatic_choice import with_algorithm
+from privity.common.storage.safe_files import refuse_existing
 from privity.common.text.visible import in_line
 from privity.deploy.operator.foreseen_refusals import forecast_of
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.operator_folder import SETTINGS, client_of, newest_manifest
 from privity.deploy.operator.plan_options import Faults, parties_of, rows_held
-from privity.deploy.operator.request_options import RunOptions, run_request, with_algorithm
 from privity.deploy.operator.run_status import RunEvent, event_document, explained, status_document
 from privity.deploy.operator.run_submission import check_completed, submit_run, with_concrete_algorithm
-from privity.deploy.options import refuse_existing
 from privity.progress_and_plans import Plan, Progress, Status
 from privity.release_sources import OwnFolder
 from privity.releases import Release
 from privity.schemas import Schema
-
-if TYPE_CHECKING:
-    from privity.async_connections import AsyncConsortium
 
 
 @public
@@ -63,7 +53,7 @@ def connect(config: Path | str = SETTINGS) -> Consortium:
         PrivityError: file-missing and the like; ProblemsFound: every fault of the file.
     """
     if not isinstance(config, Path | str):
-        raise bad_argument("config", f"a {type(config).__name__} is no path", "Give the path of operator.toml.")
+        raise bad_option("config", f"a {type(config).__name__} is no path", "Give the path of operator.toml.")
     file = Path(config).absolute()
     return Consortium(file / SETTINGS if file.is_dir() else file)
 
@@ -208,8 +198,6 @@ class Consortium:
         self.close()
 
     async def __aenter__(self) -> AsyncConsortium:
-        from privity.async_connections import AsyncConsortium  # it is made of this class
-
         return AsyncConsortium(self)
 
     async def __aexit__(
@@ -229,23 +217,8 @@ class Consortium:
         self._check_open()
         return client_of(self._config)
 
-    def plan(
-        self,
-        *,
-        epsilon: Number,
-        algorithm: str = RunOptions.algorithm,
-        delta: Number = 0,
-        rows: int | Sequence[int] | Mapping[str, int] | None = None,
-        attributes: Sequence[str] | None = None,
-        parties: Sequence[str] | None = None,
-        tolerate: int | None = None,
-        secure_sum: Method | str = Method.PAILLIER,
-        key_bits: int | None = None,
-        exponents: Exponents | str | None = None,
-        evaluation_epsilon: Number | None = None,
-        evaluation_targets: Sequence[str] = (),
-        **settings: Any,
-    ) -> Plan:
+    @takes_run_arguments(Taker.PLAN)
+    def plan(self, asked: dict[str, Any], *, rows: int | Sequence[int] | Mapping[str, int] | None = None) -> Plan:
         """What a run of this consortium would cost, and which parties would refuse it by the limits that they publish.
 
         Args:
@@ -256,56 +229,30 @@ class Consortium:
             ProblemsFound: every fault at once.
             PrivityError: bad-option: an argument that cannot be; no connection.
         """
-        given = locals()
+        self._check_open()
         with as_arguments():
-            request = self._request(given)
-            faults, asked = Faults(), (request.get("parties"), request["tolerate"])
-            names, left_out = faults.collect("config", lambda: parties_of(self._config, faults, *asked)) or (
+            faults, of_run = Faults(), (asked["parties"], asked["tolerate"])
+            names, left_out = faults.collect("config", lambda: parties_of(self._config, faults, *of_run)) or (
                 ["party 1"],
                 [],
             )
             held = rows_held(names, _rows_text(rows, names), faults)
             file = self._config.parent / SCHEMA
-            over = faults.collect("schema", lambda: about(load_schema(file), request["attributes"]))
+            over = faults.collect("schema", lambda: about(load_schema(file), asked["attributes"]))
             faults.raise_any()
             assert over is not None
-            request = with_algorithm(request, over, tuple(held.values()))
+            request = with_algorithm(asked, over, tuple(held.values()))
             found = plan_document(request, held, planned(request, over, held))
             besides = {"left_out": left_out} if left_out else {}
             return Plan(found | besides | {"foreseen": forecast_of(self._config, request).document()})
 
-    def submit(
-        self,
-        *,
-        epsilon: Number,
-        algorithm: str = RunOptions.algorithm,
-        delta: Number = 0,
-        name: str | None = None,
-        rows: int | None = None,
-        attributes: Sequence[str] | None = None,
-        parties: Sequence[str] | None = None,
-        tolerate: int | None = None,
-        secure_sum: Method | str = Method.PAILLIER,
-        key_bits: int | None = None,
-        exponents: Exponents | str | None = None,
-        evaluation_epsilon: Number | None = None,
-        evaluation_targets: Sequence[str] = (),
-        token: str | None = None,
-        **settings: Any,
-    ) -> Run:
+    @takes_run_arguments(Taker.SUBMIT)
+    def submit(self, asked: dict[str, Any], *, name: str | None = None, token: str | None = None) -> Run:
         """Submit a run. Parties approve or reject it; ``wait`` for it, and ``fetch`` what it releases.
 
         Args:
-            epsilon, delta: what the run costs each party; exact, a float counts as its shortest decimal.
-            algorithm: its name, such as ``"aim"``; by default the one that public numbers recommend (docs/choosing.md).
+            {options}
             name: what to call the run; a new name is made up if left out.
-            rows: of the release; as many as the parties hold if left out.
-            attributes: those that the run is about; all if left out.
-            parties: those that the run is over, by name; all that are not paused if left out.
-            tolerate: how many parties may pool what they know; 1 if left out.
-            secure_sum, key_bits, exponents: how sums over the parties are taken (docs/secure_sums.md).
-            evaluation_epsilon: the share of epsilon for which the parties score the table on their rows.
-            evaluation_targets: attributes that a classifier is to predict there.
             token: the same token again names the same run; the name if left out.
             settings: the algorithm's own.
 
@@ -313,31 +260,10 @@ class Consortium:
             PrivityError, ProblemsFound: an argument that cannot be, or a setting that there is not; no connection, or
                 what the curator refused.
         """
-        given = locals()
+        self._check_open()
         with as_arguments():
-            request = self._request(given, None if rows is None else whole_number("rows", rows, 1))
-            self._check_open()
-            concrete = with_concrete_algorithm(self._config, request)
+            concrete = with_concrete_algorithm(self._config, asked)
             return Run(self, submit_run(self._config, concrete, name, token), concrete)
-
-    def _request(self, given: Mapping[str, Any], rows: int | None = None) -> dict[str, Any]:
-        """The request that the command line would make of these arguments."""
-        tolerate, exponents, scored = given["tolerate"], given["exponents"], given["evaluation_epsilon"]
-        options = RunOptions(
-            epsilon=str(parse_epsilon(given["epsilon"])),
-            algorithm=given["algorithm"],
-            delta=str(parse_delta(given["delta"])),
-            settings=request_settings(algorithm_settings(given["algorithm"], given["settings"])),
-            tolerate=None if tolerate is None else whole_number("tolerate", tolerate, 0),
-            attributes=None if given["attributes"] is None else names_in("attributes", given["attributes"]),
-            parties=None if given["parties"] is None else ",".join(names_in("parties", given["parties"])),
-            secure_sum=one_of("secure_sum", given["secure_sum"], Method),
-            key_bits=given["key_bits"],
-            exponents=None if exponents is None else one_of("exponents", exponents, Exponents),
-            evaluation_epsilon=None if scored is None else str(parse_epsilon(scored, "evaluation_epsilon")),
-            evaluation_target=names_in("evaluation_targets", given["evaluation_targets"]),
-        )
-        return run_request(options, rows)
 
     def run(self, name: str) -> Run:
         """The run of this name; whether there is one, its first call says."""
@@ -378,6 +304,61 @@ class Consortium:
         return Schema(load_schema(self._config.parent / SCHEMA))
 
 
+class AsyncRun:
+    """A run of the consortium, by its name; every call is awaited.
+
+    Attributes:
+        name: as in commands.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self._same, self.name = run, run.name
+
+    def __repr__(self) -> str:
+        return f"Async{self._same!r}"
+
+    status = awaited(Run.status)
+    why = awaited(Run.why)
+    wait = awaited(Run.wait)
+    fetch = awaited(Run.fetch)
+    stop = awaited(Run.stop)
+    resume = awaited(Run.resume)
+
+    @wraps(Run.follow)
+    def follow(self) -> AsyncIterator[Progress]:
+        return followed(self._same.follow(), f"follow {self.name}")
+
+
+def _awaited_run(submit: Callable[..., Run]) -> Callable[..., Coroutine[Any, Any, AsyncRun]]:
+    """The same method, to be awaited, whose run is awaited too."""
+
+    @wraps(submit)
+    async def call(self: Any, **asked: Any) -> AsyncRun:
+        return AsyncRun(await asyncio.to_thread(submit, self._same, **asked))
+
+    return call
+
+
+class AsyncConsortium:
+    """The runs of a consortium, for its operator; every call is awaited. ``async with connect(...)`` gives it."""
+
+    def __init__(self, consortium: Consortium) -> None:
+        self._same = consortium
+
+    def __repr__(self) -> str:
+        return f"Async{self._same!r}"
+
+    plan = awaited(Consortium.plan)
+    submit = _awaited_run(Consortium.submit)
+    runs = awaited(Consortium.runs)
+    parties = awaited(Consortium.parties)
+    schema = awaited(Consortium.schema)
+
+    def run(self, name: str) -> AsyncRun:
+        """The run of this name; whether there is one, its first call says."""
+        return AsyncRun(self._same.run(name))
+
+
 def _rows_text(rows: int | Sequence[int] | Mapping[str, int] | None, names: Sequence[str]) -> str | None:
     """The numbers of rows as the command line writes them."""
     if rows is None:
@@ -385,7 +366,7 @@ def _rows_text(rows: int | Sequence[int] | Mapping[str, int] | None, names: Sequ
     if isinstance(rows, Mapping):
         if set(rows) != set(names):
             hint = f"Give one for each party: {', '.join(names)}."
-            raise bad_argument("rows", f"they are of {', '.join(map(str, rows))}", hint)
+            raise bad_option("rows", f"they are of {', '.join(map(str, rows))}", hint)
         rows = [rows[name] for name in names]
     counts = rows if isinstance(rows, Sequence) and not isinstance(rows, str) else [rows]
     return ",".join(str(whole_number("rows", count, 1)) for count in counts)

@@ -29,29 +29,13 @@ from privity.common.synthesis.learning.domain_discovery import (
     with_categories,
 )
 from privity.given import Schema, Table, can_be_recoded, coded_by, given_schema
+from privity.local_learner import OWNER, LocalLearner, check_discovery, new_run
 from privity.party.charged_releases import ChargedReleases
 from privity.party.sources.rows import only_codes
-from privity.schemas import Schema as TableSchema
-from privity.synthesizers import (
-    AIM,
-    DPCCBN,
-    DPSUBN,
-    MST,
-    OWNER,
-    GaussianCopula,
-    Independent,
-    JTree,
-    OneWay,
-    PrivBayes,
-    PrivHD,
-    Synthesizer,
-    check_discovery,
-    new_run,
-)
 
 
-class Discover(Synthesizer):
-    """Domains that nobody declared: ``schema_`` has them.
+class Discover(LocalLearner):
+    """Domains that nobody declared: ``discovered`` has them.
 
     Texts have categories if a delta is granted: those that many rows have; all others go to one category. They are a
     release of their own, for a share of epsilon and half of delta; there is no model of them.
@@ -72,11 +56,11 @@ class Discover(Synthesizer):
         """Discover the domains; charged to the ledger even if it does not finish.
 
         Args:
-            table, schema, person, order: as of every Synthesizer.
+            table, schema, person, order: as of every fit.
             numbers: whether their domains are discovered, too, if categories are; otherwise they stay open.
 
         Raises:
-            ProblemsFound, PrivityError: as of every Synthesizer; bad-option: texts below the noise, or no delta.
+            ProblemsFound, PrivityError: as of every fit; bad-option: texts below the noise, or no delta.
         """
         declared = given_schema(schema)
         declared.require_reviewed(schema if isinstance(schema, Path | str) else None)
@@ -155,19 +139,9 @@ class Discover(Synthesizer):
         return self.fitted.model.schema if self._found is None else self._found[0]
 
     @property
-    def schema_(self) -> TableSchema:
-        return TableSchema(self.discovered)
-
-    @property
     def charged_(self) -> ApproxDP:
         return self.fitted.charged if self._found is None else self._found[1]
 
     @property
     def spent_(self) -> ApproxDP:
         return self.fitted.spent if self._found is None else self._found[2]
-
-
-SYNTHESIZERS: dict[str, type[Synthesizer]] = {
-    c.algorithm: c
-    for c in (AIM, GaussianCopula, Discover, DPSUBN, DPCCBN, Independent, JTree, MST, OneWay, PrivBayes, PrivHD)
-}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from fractions import Fraction
 from pathlib import Path
 
 import pandas as pd
@@ -13,11 +12,9 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy import ledger
 from privity.common.privacy.budget import Number, readable
 from privity.common.privacy.exact_numbers import ExactNumber
-from privity.common.privacy.ledger import Kind
 from privity.common.privacy.ledger_folder import declare, open_ledger
 from privity.common.privacy.ledger_reader import LedgerReader
 from privity.common.privacy.population import Population, parse_population
-from privity.common.privacy.privacy_loss import ZCDP
 from privity.common.public_names import public
 from privity.summaries import Shown, Summary
 
@@ -112,7 +109,7 @@ class Ledger(Shown):
     def reserved(self) -> ExactNumber:
         """Epsilon that runs which have begun hold back besides what they were charged."""
         with self._opened() as book:
-            return ExactNumber(sum((one.most[0] for one in book.reserved()), Fraction(0)))
+            return ExactNumber(book.held()[0])
 
     @property
     def left(self) -> ExactNumber:
@@ -142,8 +139,8 @@ class Ledger(Shown):
                 "step": entry.in_words,
                 "epsilon": float(entry.added[0]),
                 "delta": float(entry.added[1]),
-                "rho": float(entry.charge.loss.rho) if isinstance(entry.charge.loss, ZCDP) else None,
-                "answered": entry.answered if entry.kind is Kind.CHARGE else None,
+                "rho": None if entry.rho is None else float(entry.rho),
+                "answered": entry.answered,
             }
             for entry in entries
         ]

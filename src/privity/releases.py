@@ -17,18 +17,17 @@ from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.public_names import public
 from privity.common.release.release_contents import LARGEST_FILES, REPORT, SYNTHETIC
-from privity.common.release.release_folder import overview_of, read_release, verify_release
-from privity.common.release.release_verification import check_release, check_signed_release
-from privity.common.release.report.overview import Overview
+from privity.common.release.release_folder import read_release, verify_release
+from privity.common.release.report.overview import Overview, overview_of
 from privity.common.release.report.report_page import summary_fragment
 from privity.common.release.rows_file import read_decoded
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
 from privity.common.release.statement import headline, whole_loss
-from privity.common.storage.safe_files import appearing, read_regular
+from privity.common.release.verification.release_verification import check_release, check_signed_release
+from privity.common.storage.safe_files import appearing, read_regular, refuse_existing
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model
 from privity.common.text.first_few import first_few
-from privity.deploy.options import refuse_existing
 from privity.marginals import Marginals
 from privity.release_sources import OwnFolder, fetch_release, is_url, shown
 from privity.saved_models import SavedModel

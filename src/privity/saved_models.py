@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from privity.arguments import as_arguments, bad_argument, whole_number
+from privity.arguments import as_arguments
 from privity.common.data.written_values import as_pandas
 from privity.common.formats import read_json
+from privity.common.formats.given_values import bad_option, whole_number
 from privity.common.public_names import public
 from privity.common.release.sampling_conditions import codes_where
 from privity.common.release.synthetic_rows import check_release_size, synthesise
@@ -39,7 +40,7 @@ class SavedModel:
         rows, schema = whole_number("n", n, 1), self.model.schema
         seed = None if seed is None else whole_number("seed", seed, 0)
         if not isinstance(where or {}, Mapping):
-            raise bad_argument("where", f"a {type(where).__name__} has no values by name", "Give a dictionary.")
+            raise bad_option("where", f"a {type(where).__name__} has no values by name", "Give a dictionary.")
         with as_arguments():
             check_release_size(rows, schema)
         conditions = [(name, str(value)) for name, value in (where or {}).items()]

@@ -16,22 +16,20 @@ from privity import given
 from privity.column_types import Types, drafted_types, open_schema
 from privity.common.data import schema as read
 from privity.common.data.attribute import UNDECLARED
+from privity.common.data.field_keys import FORM
 from privity.common.data.file_look import look_at
 from privity.common.data.frame_values import MISSING, read_column
 from privity.common.data.relation_hints import row_hints
 from privity.common.data.schema_draft import drafted, recodings
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats import load
 from privity.common.privacy.budget import Number, readable
 from privity.common.public_names import public
 from privity.common.storage.safe_files import write_text
 from privity.common.text.first_few import first_few
+from privity.discovery import Discover
 from privity.html import table_in_html
 
 LONGEST_SHOWN = 60
-
-KEYS = frozenset(load("table_schema")["$defs"]["field"]["properties"])
-"""Of a field (docs/schema.md)."""
 
 
 class Field(MutableMapping[str, Any]):
@@ -92,8 +90,8 @@ class Field(MutableMapping[str, Any]):
         self.__dict__["_name"] = changes.get("name", self._name)
 
     def __getattr__(self, name: str) -> Any:
-        if _camel(name) not in KEYS:
-            raise AttributeError(f"a field has no key {name!r}: there are {', '.join(sorted(KEYS))}")
+        if _camel(name) not in FORM:
+            raise AttributeError(f"a field has no key {name!r}: there are {', '.join(sorted(FORM))}")
         return self.get(_camel(name))
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -185,8 +183,6 @@ class Schema:
             ProblemsFound, PrivityError: as of a fit; bad-option: no types, or domains below the noise, with what would
                 do.
         """
-        from privity.discovery import Discover  # which shows its result as a Schema
-
         if schema is not None and types is not None:
             reason, hint = "the schema has them already", "Give a schema, or types."
             raise PrivityError(Catalogue.BAD_OPTION, option="types", reason=reason, hint=hint)
@@ -194,7 +190,7 @@ class Schema:
         table = table if frame is None else frame  # a stream is read once
         schema = Schema(open_schema(table, types, person, order)) if schema is None else schema
         found = Discover(epsilon, delta=delta, population=population, ledger=ledger)
-        return found.fit(table, schema, person=person, order=order).schema_
+        return Schema(found.fit(table, schema, person=person, order=order).discovered)
 
     def reviewed(self, *names: str, role: str = "data owner") -> Schema:
         """The same, with what these fields of a draft declare being declared public: releases may be made by it.

@@ -1,79 +1,21 @@
-"""One class an algorithm: ``fit`` a model to one's own rows, ``sample`` synthetic ones.
-
-The budget is checked before anything is learned; each step is charged before its answer, as in a run over the network.
-"""
+"""One class an algorithm: ``fit`` a model to one's own rows, ``sample`` synthetic ones (``local_learner.py``)."""
 
 from __future__ import annotations
 
 import inspect
-import json
-import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from dataclasses import fields
+from typing import ClassVar
 
-import pandas as pd
-
-from privity.common.errors import Catalogue, PrivityError, ProblemsFound
-from privity.common.formats import require
-from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
-from privity.common.privacy.ledger import Allowance
-from privity.common.privacy.ledger_folder import open_ledger
-from privity.common.privacy.neighbouring_relation import RELATION
-from privity.common.privacy.population import Population
-from privity.common.privacy.privacy_loss import ApproxDP
-from privity.common.privacy.run_budget import AdvancedBudget, RunBudget
-from privity.common.protocol.run_record import RunRecord
-from privity.common.protocol.session import Session, complete
 from privity.common.public_names import public
-from privity.common.runs.automatic_choice import AUTO, check_automatic, choose
-from privity.common.storage.journal import MEMORY, Journal
-from privity.common.storage.safe_files import write_text
 from privity.common.synthesis.algorithm_settings import declared
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.algorithms.discover import DOMAINS
-from privity.common.synthesis.learning.domain_discovery import SHARE, discover, stand_in, undiscovered
-from privity.common.synthesis.models import Model
-from privity.common.text.terminal import console, status_line
-from privity.deploy.options import refuse_existing
-from privity.given import Schema, Table, can_be_recoded, coded_by, given_schema, plain
-from privity.html import table_in_html
-from privity.party.charged_releases import ChargedReleases
-from privity.party.local_backend import Told, local_session
-from privity.party.sources.pass_progress import Share, percent, watched
-from privity.saved_models import SavedModel
-from privity.schemas import Schema as TableSchema
-
-OWNER = "owner"
+from privity.discovery import Discover
+from privity.local_learner import LocalLearner
+from privity.schemas import Schema
 
 
 @public
-class NotFittedError(ValueError, AttributeError):
-    """A model was asked for that has not been learnt yet."""
-
-
-@dataclass(frozen=True)
-class Fitted:
-    """What one fit gave.
-
-    Attributes:
-        charged: what it cost a person; spent: what all releases about these people have cost one of them so far.
-        session: in the process that fitted it.
-    """
-
-    algorithm: str
-    model: Model
-    record: RunRecord
-    charged: ApproxDP
-    spent: ApproxDP
-    population: Population
-    session: Session | None
-
-
-@public
-class Synthesizer:
+class Synthesizer(LocalLearner):
     """Learns a model of one table under differential privacy: by the algorithm that public numbers recommend.
 
     It is the base of one class an algorithm, such as ``AIM``.
@@ -102,10 +44,6 @@ class Synthesizer:
         NotFittedError: what ends in ``_``, and ``sample``, before ``fit``.
     """
 
-    algorithm: ClassVar[str] = AUTO
-    _run: str | None = None
-    """The run that the next fit goes by, if whoever calls it has reserved for it; None is a new one."""
-
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls) -> None:
@@ -121,260 +59,22 @@ class Synthesizer:
         listed = "".join(f"\n    {name}: {each.told}" for name, each in told.items())
         cls.__doc__ = f"{cls.__doc__}\n\nSettings, besides the arguments of every Synthesizer:{listed or ' none.'}"
 
-    def __init__(
-        self,
-        epsilon: Number,
-        *,
-        population: str,
-        delta: Number = 0,
-        ledger: Path | str | None = None,
-        **settings: Any,
-    ) -> None:
-        if self.algorithm == AUTO:
-            check_automatic(settings)
-        elif unknown := ALGORITHMS[self.algorithm].unknown(settings):
-            raise ProblemsFound(unknown)
-        self.epsilon = parse_epsilon(epsilon)
-        self.delta = parse_delta(delta)
-        self.population = population
-        self.ledger = ledger
-        # As a document has them.
-        self.settings = {name: plain(value) for name, value in settings.items()}
-        self._fitted: Fitted | None = None
-
-    def fit(self, table: Table, schema: Schema, *, person: str | None = None, order: str | None = None) -> Self:
-        """Learn the model; charged to the ledger even if it does not finish.
-
-        Up to a quarter of the budget goes to the domains of the numbers that the schema leaves to be discovered, if
-        there are any.
-
-        Args:
-            table: values as in the schema. A pandas, polars or Arrow table, a relation of DuckDB, or the path or
-                address of a table (docs/sources.md).
-            schema: the table's declared domains: a Schema, a Table Schema, or the path of one.
-            person, order: columns with the key of a person and the number of a row among theirs. They are needed where
-                the population was declared with several rows a person, or the schema has absent rows: each person then
-                has exactly so many places. Without them each row is a person.
-
-        Raises:
-            ProblemsFound: rows that do not fit the schema (the message shows values and is for the owner only).
-            PrivityError: population-undeclared, budget-exhausted or ledger-unusable; bad-option: nothing says whose a
-                row is.
-        """
-        declared = given_schema(schema)
-        declared.require_reviewed(schema if isinstance(schema, Path | str) else None)
-        coded = coded_by(table, person, order)
-        algorithm, rows, run = self.algorithm, None, self._run or new_run()
-        with closing(open_ledger(self.population, self.ledger)) as ledger, self._progress() as told:
-            population = ledger.population
-            if algorithm == AUTO:
-                told("reading the rows")
-                rows = coded(declared, population.rows_per_person)
-                algorithm = choose(declared, [rows.rows], 0, self.epsilon, self.delta).algorithm
-            kind = ALGORITHMS[algorithm]
-            open_ = bool(undiscovered(declared)) and not kind.discovers
-            kind.check_request(self.settings, stand_in(declared) if open_ else declared, self.delta)
-            budget = kind.budget(self.settings, self.epsilon, self.delta)
-            if open_:
-                check_discovery(table, budget)
-            most = budget.most_of_a_person(population.rows_per_person)
-            with ledger.reserving(run, most, OWNER):
-                if rows is None:
-                    told("reading the rows")
-                    rows = coded(declared, population.rows_per_person)
-                recode = (lambda schema: coded(schema, population.rows_per_person)) if can_be_recoded(table) else None
-                # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
-                releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger, recode=recode)
-                allowance, share = Allowance(most.epsilon, most.delta, budget), budget.whole
-                session = local_session(run, releases, allowance, told=told)
-                if open_:
-                    found = complete(discover(session, DOMAINS, share * SHARE))
-                    session, share = session.recoded(found.schema, "table/"), share * (1 - SHARE) + found.left
-                model = complete(kind.learn(session, share, self.settings))
-                spent = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
-                charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
-        # All at once: several threads may fit one object, and the last one's results stand together.
-        self._fitted = Fitted(algorithm, model, session.record, charged, spent, population, session)
-        return self
-
     @property
-    def fitted(self) -> Fitted:
-        """All that the last fit gave; NotFittedError before there was one."""
-        if self._fitted is None:
-            raise NotFittedError(f"this {type(self).__name__} is not fitted: call fit(table, schema) first")
-        return self._fitted
-
-    @property
-    def algorithm_(self) -> str:
-        return self.fitted.algorithm
-
-    @property
-    def model_(self) -> Model:
-        return self.fitted.model
-
-    @property
-    def schema_(self) -> TableSchema:
-        return TableSchema(self.fitted.model.schema)
-
-    @property
-    def charged_(self) -> ApproxDP:
-        return self.fitted.charged
-
-    @property
-    def spent_(self) -> ApproxDP:
-        return self.fitted.spent
-
-    @property
-    def population_(self) -> Population:
-        return self.fitted.population
-
-    @property
-    def record_(self) -> RunRecord:
-        return self.fitted.record
-
-    def sample(self, n: int, seed: int | None = None, where: Mapping[str, object] | None = None) -> pd.DataFrame:
-        """``n`` synthetic rows that meet the rules of the schema; the seed decides the sampling only, never noise.
-
-        Args:
-            where: as of ``SavedModel.sample``, with the same errors.
-        """
-        return SavedModel(self.fitted.model).sample(n, seed, where)
-
-    def save(self, path: Path | str) -> None:
-        """Write the learnt model as JSON; ``load_model`` reads it. It is a release, already charged."""
-        document = self.fitted.model.to_dict()
-        require(document, "model", str(path))
-        refuse_existing(Path(path), "path")
-        write_text(json.dumps(document, ensure_ascii=False) + "\n", Path(path))
-
-    @contextmanager
-    def _progress(self) -> Iterator[Told]:
-        """What shows on a terminal or in a notebook which phase is at work."""
-        shown, title = console(err=True), type(self).__name__
-        if not (shown.is_terminal or shown.is_jupyter):
-            yield lambda phase: None
-            return
-        at_work = title
-        with status_line(shown, title) as show:
-
-            def told(phase: str) -> None:
-                nonlocal at_work
-                at_work = f"{title}: {phase}"
-                show(at_work)
-
-            def passing(share: Share) -> None:
-                show(at_work if share is None else f"{at_work}, {percent(share)} of the rows")
-
-            with watched(passing):
-                yield told
-
-    def _arguments(self) -> dict[str, str]:
-        delta = {"delta": readable(self.delta)} if self.delta else {}
-        given = {"epsilon": readable(self.epsilon), **delta, "population": repr(self.population)}
-        return given | {name: repr(value) for name, value in self.settings.items()}
-
-    def _told(self) -> str:
-        if self._fitted is None:
-            return "not fitted"
-        spent, total = self.fitted.spent, self.fitted.population
-        by = f" by {self.fitted.algorithm}" if self.algorithm == AUTO else ""
-        return f"fitted{by}; {readable(spent.epsilon)} of epsilon {readable(total.total_epsilon)} spent so far"
-
-    def __repr__(self) -> str:
-        arguments = ", ".join(f"{name}={value}" for name, value in self._arguments().items())
-        return f"{type(self).__name__}({arguments}; {self._told()})"
-
-    def _repr_html_(self) -> str:
-        return table_in_html(type(self).__name__, [*self._arguments().items(), ("state", self._told())])
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what belongs to this process: the ledger's connection, and the rows."""
-        fitted = None if self._fitted is None else replace(self._fitted, session=None)
-        return {**self.__dict__, "_fitted": fitted}
+    def schema_(self) -> Schema:
+        return Schema(self.fitted.model.schema)
 
 
-def new_run() -> str:
-    """A name for a fit in the ledger."""
-    return f"local-{secrets.token_hex(8)}"
+CLASSES: dict[str, type[Synthesizer]] = {
+    (name := type(kind).__name__): type(
+        name, (Synthesizer,), {"__module__": "privity", "__doc__": kind.title, "algorithm": kind.name}
+    )
+    for kind in ALGORITHMS.values()
+    if not kind.discovers
+}
+"""One for each algorithm that learns, under the name and with the first line of the algorithm's own class."""
 
-
-def check_discovery(table: Table, budget: RunBudget) -> None:
-    """Refuse rows that cannot be coded anew, and a budget that is spent at once."""
-    if not can_be_recoded(table):
-        reason, hint = "some domains are yet to be discovered, and the rows are coded", "Give the table itself."
-        raise PrivityError(Catalogue.BAD_OPTION, option="table", reason=reason, hint=hint)
-    if isinstance(budget, AdvancedBudget):
-        reason = "the settings spend all of the budget at once, and some domains are yet to be discovered"
-        raise PrivityError(
-            Catalogue.BAD_OPTION, option="composition", reason=reason, hint="Use zcdp, or declare all domains."
-        )
-
-
-@public
-class AIM(Synthesizer):
-    """AIM: measures, round after round, the marginal that the model explains worst."""
-
-    algorithm = "aim"
-
-
-@public
-class MST(Synthesizer):
-    """MST: measures the marginals of a spanning tree of the pairs that differ most from independence."""
-
-    algorithm = "mst"
-
-
-@public
-class GaussianCopula(Synthesizer):
-    """A Gaussian copula of all pairs of attributes."""
-
-    algorithm = "copula"
-
-
-@public
-class DPSUBN(Synthesizer):
-    """DP-SUBN over one party."""
-
-    algorithm = "dp-subn"
-
-
-@public
-class DPCCBN(Synthesizer):
-    """DP-CCBN over one party."""
-
-    algorithm = "dp-ccbn"
-
-
-@public
-class PrivBayes(Synthesizer):
-    """PrivBayes: noisy conditionals of a network selected by the exponential mechanism."""
-
-    algorithm = "privbayes"
-
-
-@public
-class JTree(Synthesizer):
-    """JTree: a junction tree of a dependency graph selected edge by edge."""
-
-    algorithm = "jtree"
-
-
-@public
-class PrivHD(Synthesizer):
-    """PrivHD: a junction tree of bigger cliques."""
-
-    algorithm = "privhd"
-
-
-@public
-class Independent(Synthesizer):
-    """Independent over one party: the model of its learner."""
-
-    algorithm = "independent"
-
-
-@public
-class OneWay(Synthesizer):
-    """Measures noisy 1-way marginals only: the baseline for all other algorithms."""
-
-    algorithm = "one-way"
+SYNTHESIZERS: dict[str, type[LocalLearner]] = {
+    **{each.algorithm: each for each in CLASSES.values()},
+    Discover.algorithm: Discover,
+}
+"""What fits one's own rows, by the name of its algorithm."""

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import grimp
+import networkx as nx
 import pytest
 
 import privity.common
@@ -87,6 +89,20 @@ def test_every_room_says_what_it_is_and_which_file_to_open_for_what() -> None:
         named = re.findall(r"``([a-z0-9_*]+\.py)``", text)
         assert named, room
         assert not [name for name in named if not list(room.glob(name))], room
+
+
+def test_neither_files_nor_rooms_lie_on_a_circle_of_imports() -> None:
+    """Imports within functions, and those for type checkers alone, count like all others. A room is a folder."""
+    graph = grimp.build_graph("privity", cache_dir=None)
+    files = {(one, other) for one in graph.modules for other in graph.find_modules_directly_imported_by(one)}
+
+    def room(module: str) -> str:
+        return module if (ROOT / "src" / module.replace(".", "/")).is_dir() else module.rpartition(".")[0]
+
+    rooms = {(room(one), room(other)) for one, other in files if room(one) != room(other)}
+    assert len(rooms) > 100
+    for arrows in (files, rooms):
+        assert not [each for each in nx.strongly_connected_components(nx.DiGraph(arrows)) if len(each) > 1]
 
 
 def test_only_the_edges_know_grpc_and_generated_types() -> None:

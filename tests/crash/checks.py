@@ -15,7 +15,7 @@ from typing import Any
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.ledger_lines import Entry, Kind
 from privity.common.release.release_contents import ATTESTATIONS, REPORT
-from privity.common.release.signature_verification import check_signatures
+from privity.common.release.verification.signature_verification import check_signatures
 from privity.common.storage.journal import Journal
 from privity.party.approvals import Approvals
 from tests.crash.node import CURATOR

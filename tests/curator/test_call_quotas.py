@@ -21,8 +21,8 @@ from privity.curator import submissions
 from privity.curator.call_quotas import PARSED, CallQuotas, Quota
 from privity.curator.metrics import CuratorMetrics
 from tests.harness.consortium import make_consortium
-from tests.harness.network import NetworkConsortium
-from tests.harness.tls import HOST, OPERATOR
+from tests.harness.network import NetworkConsortium, channel
+from tests.harness.tls import OPERATOR
 
 LIST, NEXT_STEP = "/common.wire.v1.Operator/List", "/common.wire.v1.PartyLink/NextStep"
 
@@ -82,12 +82,10 @@ def test_the_curator_answers_others_while_it_reads_a_request(tmp_path: Path, mon
 
     async def scenario() -> grpc.StatusCode:
         consortium = make_consortium(2, domain=(2, 3), rows=20)
-        certificate, key = consortium.tls.pairs[f"operator/{OPERATOR}"]
-        credentials = grpc.ssl_channel_credentials(consortium.tls.authority.cert_pem, key, certificate)
         async with NetworkConsortium(tmp_path, consortium, dialling=False) as network:
             network.server.quotas.others = Quota(2, 0.0)
-            async with grpc.aio.secure_channel(f"{HOST}:{network.port}", credentials) as channel:
-                stub = rpc.OperatorStub(channel)
+            async with channel(network, consortium.tls.pairs[f"operator/{OPERATOR}"]) as link:
+                stub = rpc.OperatorStub(link)
                 submitted = stub.Submit(pb.SubmitRequest(token="t", request=b"[]"))
                 await asyncio.to_thread(reading.wait, 20)
                 await stub.GetManifest(pb.ManifestRequest(), timeout=20)

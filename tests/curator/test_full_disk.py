@@ -152,7 +152,7 @@ def test_a_release_for_which_there_is_no_room_is_written_when_there_is(
 ) -> None:
     monkeypatch.setattr(run_queue, "ROOM_SECONDS", 0.1)
     tried: list[Path] = []
-    write = run_driver.write_release
+    write = run_driver.write_with_report
 
     def without_room(folder: Path, *content: object) -> None:
         tried.append(folder)
@@ -160,7 +160,7 @@ def test_a_release_for_which_there_is_no_room_is_written_when_there_is(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         write(folder, *content)
 
-    monkeypatch.setattr(run_driver, "write_release", without_room)
+    monkeypatch.setattr(run_driver, "write_with_report", without_room)
 
     async def scenario() -> None:
         consortium = consortium_for_runs(folder=tmp_path)

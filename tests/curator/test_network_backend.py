@@ -20,7 +20,7 @@ from privity.common.wire.codec import CHUNK_BYTES
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from tests.harness.consortium import make_consortium
-from tests.harness.network import HOST, NetworkConsortium
+from tests.harness.network import HOST, NetworkConsortium, channel
 from tests.harness.steps import laplace_round, pure
 from tests.harness.tls import Pair
 
@@ -83,14 +83,6 @@ def test_a_silent_party_is_named(tmp_path: Path) -> None:
                 await network.session(plan).measure("test", [(0, 1)], pure(Fraction(1)))
 
     asyncio.run(scenario())
-
-
-def channel(network: NetworkConsortium, pair: Pair, authority: bytes | None = None) -> grpc.aio.Channel:
-    """A connection under any certificate."""
-    credentials = grpc.ssl_channel_credentials(
-        authority or network.consortium.tls.authority.cert_pem, private_key=pair[1], certificate_chain=pair[0]
-    )
-    return grpc.aio.secure_channel(f"{HOST}:{network.port}", credentials)
 
 
 async def code_of(call) -> grpc.StatusCode:

@@ -22,7 +22,7 @@ from privity.curator.run_state_machine import COMPLETED, FAILED
 from privity.curator.server import CuratorServer
 from tests.curator.test_run_driver import consortium_for_runs, end_of, request
 from tests.harness.consortium import make_consortium, open_policy
-from tests.harness.network import HOST, NetworkConsortium
+from tests.harness.network import NetworkConsortium, channel
 from tests.harness.scrape import free_address, shown
 from tests.harness.tls import OPERATOR, Pair
 
@@ -30,12 +30,6 @@ pytestmark = pytest.mark.process
 
 SERVICES = ("", "common.wire.v1.PartyLink", "common.wire.v1.Operator")
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING
-
-
-def channel(network: NetworkConsortium, pair: Pair) -> grpc.aio.Channel:
-    authority = network.consortium.tls.authority.cert_pem
-    credentials = grpc.ssl_channel_credentials(authority, private_key=pair[1], certificate_chain=pair[0])
-    return grpc.aio.secure_channel(f"{HOST}:{network.port}", credentials)
 
 
 async def health(network: NetworkConsortium, pair: Pair, service: str = "") -> object:

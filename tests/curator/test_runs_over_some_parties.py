@@ -12,7 +12,7 @@ import pytest
 from privity.common.errors import PrivityError
 from privity.common.formats import require
 from privity.common.privacy.ledger import Kind
-from privity.common.release.release_verification import check_release
+from privity.common.release.verification.release_verification import check_release
 from privity.curator.run_driver import RunDriver
 from privity.curator.run_state_machine import COMPLETED, FAILED
 from tests.curator.test_run_driver import end_of, request

@@ -17,8 +17,8 @@ from privity.common.protocol.steps import Attest, Attested, Close, Done, Refusal
 from privity.common.release.attestations import FIGURES, Published, read_attestations, signed_by_party
 from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RUN
 from privity.common.release.release_folder import verify_release
-from privity.common.release.release_verification import check_release, check_signed_release
-from privity.common.release.signature_verification import check_signatures
+from privity.common.release.verification.release_verification import check_release, check_signed_release
+from privity.common.release.verification.signature_verification import check_signatures
 from privity.common.storage.canonical_json import b64
 from privity.common.wire.codec import encode_reply
 from privity.curator.run_state_machine import COMPLETED

@@ -27,11 +27,10 @@ from privity.curator.submissions import check_word
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.run_status import explained
 from privity.deploy.operator.run_submission import submit_to
-from tests.curator.test_network_backend import channel
 from tests.curator.test_run_driver import consortium_for_runs, end_of, request
 from tests.harness.command import privity
 from tests.harness.consortium import TestConsortium, make_consortium
-from tests.harness.network import NetworkConsortium
+from tests.harness.network import NetworkConsortium, channel
 from tests.harness.tls import HOST, OPERATOR, TestTls
 from tests.interfaces.cli.test_run import operator_of
 

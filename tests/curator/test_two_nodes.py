@@ -18,9 +18,9 @@ from privity.common.wire.codec import encode_reply
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.party.other_nodes import OtherNodes
-from tests.curator.test_network_backend import channel, code_of
+from tests.curator.test_network_backend import code_of
 from tests.harness.consortium import make_consortium
-from tests.harness.network import NetworkConsortium
+from tests.harness.network import NetworkConsortium, channel
 from tests.harness.steps import laplace_round
 
 pytestmark = pytest.mark.process

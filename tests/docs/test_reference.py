@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from docs.site.reference import form_pages
+from privity.common.runs.run_request import OPTIONS
 
 
 def rows_of(text: str) -> dict[str, str]:
@@ -20,4 +21,4 @@ def test_every_key_of_a_form_is_on_its_page_with_its_meaning() -> None:
     assert all(pages.values())
     fields, request = pages["reference/forms/table_schema.md"], pages["reference/forms/run_request.md"]
     assert fields["fields[].compute.from"] == "Name of the column that is read; it need not be a field."
-    assert request["evaluation.epsilon"] == "share of the run's epsilon that the scores cost, exact"
+    assert request["evaluation.epsilon"] == OPTIONS["evaluation_epsilon"].told

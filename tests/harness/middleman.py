@@ -22,8 +22,7 @@ from privity.common.node.connection_silence import SILENCE_SECONDS, serving_opti
 from privity.common.protocol.steps import Pending, Refusal
 from privity.common.wire.codec import CHUNK_BYTES, decode_reply, decode_step
 from privity.common.wire.v1 import privity_pb2 as pb
-from tests.harness.network import NetworkConsortium
-from tests.harness.tls import HOST
+from tests.harness.network import NetworkConsortium, channel
 
 SERVICE = "common.wire.v1.PartyLink"
 PIECES = 3
@@ -100,18 +99,15 @@ class Middleman:
 
     async def __aexit__(self, *_error: object) -> None:
         await self._server.stop(grace=None)
-        for channel in self._channels.values():
-            await channel.close()
+        for opened in self._channels.values():
+            await opened.close()
 
     def _party(self, context: grpc.aio.ServicerContext) -> str:
         return identity_from_san(context.auth_context()["x509_subject_alternative_name"])[1]
 
     def _channel(self, party: str) -> grpc.aio.Channel:
         if party not in self._channels:
-            tls = self._network.consortium.tls
-            certificate, key = tls.pairs[f"party/{party}"]
-            credentials = grpc.ssl_channel_credentials(tls.authority.cert_pem, key, certificate)
-            self._channels[party] = grpc.aio.secure_channel(f"{HOST}:{self._network.port}", credentials)
+            self._channels[party] = channel(self._network, self._network.consortium.tls.pairs[f"party/{party}"])
         return self._channels[party]
 
     def _passing(self, method: str) -> Callable[[bytes, grpc.aio.ServicerContext], Awaitable[bytes]]:

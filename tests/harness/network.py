@@ -97,6 +97,13 @@ def submit_signed(runs: Runs, operator: tuple[bytes, bytes], token: str, request
     return runs.take(token, runs.read(signed.bytes(), signed.operator))
 
 
+def channel(network: NetworkConsortium, pair: Pair, authority: bytes | None = None) -> grpc.aio.Channel:
+    """A connection to the curator under any certificate (PEM) and key."""
+    certificate, key = pair
+    trusted = authority or network.consortium.tls.authority.cert_pem
+    return grpc.aio.secure_channel(f"{HOST}:{network.port}", grpc.ssl_channel_credentials(trusted, key, certificate))
+
+
 class NetworkConsortium:
     """Serves a TestConsortium's parties through production agents to a production curator.
 

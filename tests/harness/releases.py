@@ -19,8 +19,8 @@ from privity.common.release.marginals_file import marginals_document
 from privity.common.release.release_contents import FORMAT_VERSION, Release
 from privity.common.release.statement import privacy_statement
 from privity.common.release.synthetic_rows import Synthesis, synthesise_release
-from privity.discovery import SYNTHESIZERS
-from privity.synthesizers import OWNER
+from privity.local_learner import OWNER
+from privity.synthesizers import SYNTHESIZERS
 from tests.harness.ledgers import declared
 
 SEED = 7

@@ -11,7 +11,7 @@ from typing import Self
 import pandas as pd
 
 from privity.common.release.release_folder import verify_release
-from privity.common.release.signature_verification import check_signatures
+from privity.common.release.verification.signature_verification import check_signatures
 from tests.harness.command import run_script, shown_commands, start
 from tests.harness.places import ROOT
 from tests.harness.tables import write_people

@@ -27,8 +27,7 @@ from privity.common.wire.codec import CHUNK_BYTES, encode_reply
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.curator.call_quotas import Quota
 from tests.harness.consortium import make_consortium
-from tests.harness.network import NetworkConsortium
-from tests.harness.tls import HOST
+from tests.harness.network import NetworkConsortium, channel
 from tests.hostile.mutations import Mutator
 from tests.hostile.party_target import Answered
 from tests.hostile.tally import HANGS_SECONDS, Tally, Timer
@@ -115,11 +114,8 @@ class CuratorTarget:
         quotas.parties = quotas.others = Quota(10**9, 10**9)
         # Somebody else dials in as this party.
         await self._network.stop_agent("party-2")
-        consortium = self._network.consortium
         for holder in (PARTY, OPERATOR):
-            certificate, key = consortium.tls.pairs[holder]
-            credentials = grpc.ssl_channel_credentials(consortium.tls.authority.cert_pem, key, certificate)
-            self._channels[holder] = grpc.aio.secure_channel(f"{HOST}:{self._network.port}", credentials)
+            self._channels[holder] = channel(self._network, self._network.consortium.tls.pairs[holder])
         for step, _ in self._honest:
             self._ask(step)
         return self
@@ -128,8 +124,8 @@ class CuratorTarget:
         for task in self._asked.values():
             task.cancel()
         await asyncio.gather(*self._asked.values(), return_exceptions=True)
-        for channel in self._channels.values():
-            await channel.close()
+        for opened in self._channels.values():
+            await opened.close()
         await self._network.__aexit__()
 
     def _ask(self, step: Step) -> None:

@@ -21,8 +21,8 @@ from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.steps import Attest, Attested, Close, Contribute, Done, Enrol, Refusal
 from privity.common.release.attestations import release_digest, write_attestations
 from privity.common.release.release_contents import PRIVACY, RUN
-from privity.common.release.release_verification import check_release, check_signed_release
 from privity.common.release.statement import in_words
+from privity.common.release.verification.release_verification import check_release, check_signed_release
 from privity.common.storage.canonical_json import b64
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.party.approvals import Approvals

@@ -12,7 +12,7 @@ import grpc
 import grpc.aio
 import pytest
 
-from privity.common.node.curator_trust import member_credentials
+from privity.common.node.curator_trust import member_channel
 from privity.common.protocol.steps import Close
 from privity.common.wire.v1 import privity_pb2 as pb
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
@@ -89,13 +89,9 @@ def test_a_certificate_has_its_share_of_its_roles_pool(tmp_path: Path, caplog: p
     async def scenario() -> None:
         async with NetworkConsortium(tmp_path, make_consortium(2)) as network:
             tls = network.consortium.tls
-            credentials = member_credentials(
-                tls.pairs["curator/curator"][0], *tls.files(tmp_path, "operator", OPERATOR)
-            )
-            alone = [("grpc.use_local_subchannel_pool", 1)]
-            channels = [
-                grpc.aio.secure_channel(f"{HOST}:{network.port}", credentials, options=alone) for _ in range(40)
-            ]
+            address, curator = f"{HOST}:{network.port}", tls.pairs["curator/curator"][0]
+            files = tls.files(tmp_path, "operator", OPERATOR)
+            channels = [member_channel(grpc.aio.secure_channel, address, curator, *files) for _ in range(40)]
             for channel in channels:
                 with contextlib.suppress(grpc.aio.AioRpcError):
                     await rpc.OperatorStub(channel).List(pb.ListRequest(), timeout=5)

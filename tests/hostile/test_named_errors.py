@@ -25,10 +25,9 @@ from privity.curator.pending_steps import Desk, PartyRefusedError
 from privity.curator.run_queue import Runs
 from privity.curator.run_state_machine import COMPLETED
 from tests.curator.test_full_disk import fill, fill_pages
-from tests.curator.test_network_backend import channel
 from tests.curator.test_run_driver import consortium_for_runs, end_of, request
 from tests.harness.consortium import make_consortium
-from tests.harness.network import NetworkConsortium
+from tests.harness.network import NetworkConsortium, channel
 
 pytestmark = pytest.mark.process
 

@@ -20,7 +20,7 @@ from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from tests.harness.command import wait_until
 from tests.harness.consortium import make_consortium
 from tests.harness.ledgers import charged
-from tests.harness.network import HOST, NetworkConsortium
+from tests.harness.network import HOST, NetworkConsortium, channel
 from tests.harness.steps import pure
 from tests.hostile.tally import memory_mb
 
@@ -142,10 +142,7 @@ class AsParty2:
     """The party's certificate in other hands; its own node is away."""
 
     def __init__(self, network: NetworkConsortium) -> None:
-        tls = network.consortium.tls
-        certificate, key = tls.pairs["party/party-2"]
-        credentials = grpc.ssl_channel_credentials(tls.authority.cert_pem, key, certificate)
-        self.channel = grpc.aio.secure_channel(f"{HOST}:{network.port}", credentials)
+        self.channel = channel(network, network.consortium.tls.pairs["party/party-2"])
         self.link = rpc.PartyLinkStub(self.channel)
 
     async def code_of(self, chunks: AsyncIterator[pb.Chunk]) -> str:

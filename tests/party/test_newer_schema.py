@@ -121,7 +121,15 @@ class Curator:
 
 
 def spec(manifest: Manifest, run: str = "run-1") -> RunSpec:
-    return RunSpec(run, "dp-subn", {}, Fraction(1), 1, PARTIES, manifest.digest)
+    return RunSpec(
+        run=run,
+        algorithm="dp-subn",
+        settings={},
+        epsilon=Fraction(1),
+        tolerate=1,
+        members=PARTIES,
+        manifest_digest=manifest.digest,
+    )
 
 
 def answered(agent: Agent, curator: Curator, step: Step) -> object:
@@ -226,7 +234,7 @@ def test_a_curator_takes_a_manifest_with_its_schema_only(place: Place) -> None:
     assert schemas.of(newest).digest == place.first.schema_digest, "it has no other"
     assert curator_joining.accept(config, manifest, place.folder / "newer.json") == (2, True)
     assert schemas.of(newest).digest == newest.schema_digest, "a curator at work, too"
-    request = RunRequest("dp-subn", {}, Fraction(1), 1, 3072, None)
+    request = RunRequest(algorithm="dp-subn", settings={}, epsilon=Fraction(1), tolerate=1, key_bits=3072, rows=None)
     request.check(newest, schemas.of(newest))
     with pytest.raises(PrivityError, match="differs from the one that the manifest of this run names"):
         request.check(place.first, schemas.of(newest))

@@ -20,9 +20,9 @@ from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import PureDP
 from privity.common.protocol.run_record import Cost, RunRecord
 from privity.common.protocol.steps import Contribute, Enrol, Refusal, Select
-from privity.common.release.release_verification import check_release
 from privity.common.release.report.number_texts import rough
 from privity.common.release.statement import privacy_statement
+from privity.common.release.verification.release_verification import check_release
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema, make_table, open_policy
 from tests.harness.ledgers import charged
 from tests.harness.releases import NOTHING_STATED

@@ -44,7 +44,15 @@ def check_run(policy: Policy, spec: RunSpec, party: str, rows_elsewhere: int = 0
     refuse(party, policy.refusals(spec, party, here=here, elsewhere=rows_elsewhere))
 
 
-SPEC = RunSpec("run-1", "dp-subn", {}, Fraction(1, 4), 1, ("a", "b", "c"), "0" * 64)
+SPEC = RunSpec(
+    run="run-1",
+    algorithm="dp-subn",
+    settings={},
+    epsilon=Fraction(1, 4),
+    tolerate=1,
+    members=("a", "b", "c"),
+    manifest_digest="0" * 64,
+)
 
 
 def load_policy(path, known=None, **terms):

@@ -25,7 +25,9 @@ from tests.harness.consortium import make_schema, open_policy
 SCHEMA = make_schema((2, 3, 4))
 PARTIES = ("north", "south", "east")
 ONE = Fraction(1)
-SPEC = RunSpec("autumn", "dp-subn", {}, ONE, 1, PARTIES, "0" * 64)
+SPEC = RunSpec(
+    run="autumn", algorithm="dp-subn", settings={}, epsilon=ONE, tolerate=1, members=PARTIES, manifest_digest="0" * 64
+)
 
 
 def told(spec: RunSpec, parties_per_person: int = 1, **limits) -> list[str]:

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from privity.common.data.schema import parse_schema
-from privity.common.release.release_verification import check_release
+from privity.common.release.verification.release_verification import check_release
 from tests.harness.consortium import make_consortium
 
 RULES = ["A0 != '1' or A2 in ['2', '3']", "A1 == '0' or A0 == '0'"]

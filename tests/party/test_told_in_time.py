@@ -18,7 +18,15 @@ from tests.harness.consortium import make_schema, open_policy
 pytestmark = pytest.mark.process
 
 SCHEMA = make_schema((2, 3, 4))
-SPEC = RunSpec("autumn", "dp-subn", {}, Fraction(1), 1, ("north", "south"), "0" * 64)
+SPEC = RunSpec(
+    run="autumn",
+    algorithm="dp-subn",
+    settings={},
+    epsilon=Fraction(1),
+    tolerate=1,
+    members=("north", "south"),
+    manifest_digest="0" * 64,
+)
 
 
 def test_another_process_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity import OneWay, PrivBayes
 from privity.common.data.attribute import Attribute
 from privity.common.data.joined_schemas import join_schemas
 from privity.common.data.schema import Schema, parse_schema
@@ -32,7 +33,6 @@ from privity.party.sources.address import parse_address
 from privity.party.sources.frame_rows import open_frame
 from privity.party.sources.open_rows import open_rows
 from privity.party.sources.rows import InMemory
-from privity.synthesizers import OneWay, PrivBayes
 from tests.harness.ledgers import charges
 
 CITY = {"name": "city", "type": "string", "domain": "discover", "missingValues": [""]}

@@ -35,7 +35,7 @@ from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.privacy.budget import parse_epsilon, readable
 from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.release.release_contents import LARGEST_FILES, RUN
-from privity.common.release.release_folder import write_release
+from privity.common.release.report.report_page import write_with_report
 from privity.common.release.rows_file import read_decoded
 from privity.release_sources import OwnFolder
 from tests.harness.releases import release_of
@@ -50,7 +50,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("made")
     schema = parse_schema({"name": "people", "fields": FIELDS}, "schema")
     made = release_of(place, "mst", people(ROWS), schema, parties={"north": 500, "south": 300})
-    write_release(place / "release", *made)
+    write_with_report(place / "release", *made)
     return place / "release"
 
 
@@ -154,7 +154,9 @@ def test_no_text_of_a_release_is_markup_or_acts(tmp_path: Path) -> None:
     field = {"name": EVIL, "type": "string", "categories": [EVIL, "b"]}
     schema = parse_schema({"name": EVIL, "fields": [field, {"name": "x", "type": "boolean"}]}, "schema")
     frame = pd.DataFrame({EVIL: [EVIL, "b"] * 50, "x": ["true", "false"] * 50})
-    write_release(tmp_path / "release", *release_of(tmp_path, "one-way", frame, schema, parties={EVIL: 60, "b": 40}))
+    write_with_report(
+        tmp_path / "release", *release_of(tmp_path, "one-way", frame, schema, parties={EVIL: 60, "b": 40})
+    )
     release = Release(tmp_path / "release")
     for shown in (release, release.marginals, release.marginals[0], release.statement):
         page = shown._repr_html_()

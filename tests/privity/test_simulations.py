@@ -16,7 +16,7 @@ from privity.assessment.simulation.simulated_run import Simulation, share_out
 from privity.common.data.schema import parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.errors import PrivityError, ProblemsFound
-from privity.common.protocol.secure_sum_method import PAILLIER
+from privity.common.runs.run_request import request_document
 from tests.harness.tables import FIELDS, people, write_people
 
 SCHEMA = {"name": "people", "fields": FIELDS}
@@ -122,8 +122,8 @@ def test_parties_get_the_values_of_a_frame_and_their_codes(tmp_path: Path) -> No
         }
     )
     task = Simulation(
-        data=frame, schema=schema, parties=4, algorithm="one-way", settings={}, epsilon=None, out=tmp_path,
-        split="random", rows=None, key_bits=None, tolerate=1, patience=60.0, seed=3, secure_sum=PAILLIER,
+        request=request_document({"epsilon": 1, "algorithm": "one-way"}), data=frame, schema=schema, parties=4,
+        out=tmp_path, split="random", rows=None, patience=60.0, seed=3,
     )  # fmt: skip
     parts, rest = share_out(task, schema)
     assert len(rest) == 0

@@ -18,7 +18,7 @@ from privity.common.release.release_contents import RELEASE_FILES
 from privity.common.release.release_folder import verify_release
 from privity.common.synthesis.algorithm_settings import declared
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.discovery import SYNTHESIZERS
+from privity.synthesizers import SYNTHESIZERS
 from tests.harness.command import privity
 from tests.harness.ledgers import charges
 from tests.harness.tables import FIELDS, people, write_people
@@ -56,7 +56,7 @@ def test_the_repr_tells_settings_and_what_was_spent():
     )
 
 
-@pytest.mark.parametrize("kind", SYNTHESIZERS.values())
+@pytest.mark.parametrize("kind", [kind for kind in SYNTHESIZERS.values() if issubclass(kind, Synthesizer)])
 def test_python_shows_the_settings_of_each_class_with_their_defaults(kind):
     shared = list(inspect.signature(Synthesizer).parameters)[:-1]
     shown = inspect.signature(kind).parameters

@@ -6,9 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from privity.common.release.report.number_texts import short
+from privity.common.pages.drawing import Label, short, shortened
 from privity.common.release.report.pair_strengths import Pair
-from privity.common.release.report.structure_drawing import Label, shortened
 
 LONGEST = 17
 """Letters of a name beside the heat map."""

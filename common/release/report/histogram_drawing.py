@@ -5,14 +5,13 @@ Ordered values have bars side by side, other categories have bars below each oth
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from privity.common.data.attribute import Attribute
+from privity.common.pages.drawing import Label, Scale, short, shortened, tick_step
 from privity.common.release.report.distributions import Measured, Share
-from privity.common.release.report.number_texts import percent, short
-from privity.common.release.report.structure_drawing import Label, shortened
+from privity.common.release.report.number_texts import percent
 from privity.common.release.report.value_groups import groups, is_ordered, last_edge
 
 WIDTH, PLOT, ROW = 360, 150, 22
@@ -134,32 +133,17 @@ def _upright(shares: Sequence[Share], ticks: Sequence[str], values: int, last: s
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Scale:
-    low: float
-    high: float
-    start: float
-    end: float
-
-    def at(self, share: float) -> float:
-        """Where a share is drawn; beyond the scale at its end."""
-        part = (min(max(share, self.low), self.high) - self.low) / (self.high - self.low)
-        return self.start + part * (self.end - self.start)
-
-
-def _scale(shares: Sequence[Share], start: float, end: float) -> _Scale:
+def _scale(shares: Sequence[Share], start: float, end: float) -> Scale:
     largest = max(max(share.synthetic, share.noisy or 0) for share in shares)
     # An error bar that goes far beyond every share ends at the picture's edge.
     high = max(min(max((share.noisy or 0) + share.half_width for share in shares), 2 * largest), largest, 1e-9)
     low = min(0.0, *((share.noisy or 0) - share.half_width for share in shares if share.noisy is not None), 0.0)
-    return _Scale(max(low, -high / 5), high * 1.02, start, end)
+    return Scale(max(low, -high / 5), high * 1.02, start, end)
 
 
 def _ticks(high: float) -> list[float]:
     """Round shares from 0 on, three or four of them."""
-    raw = high / 3.5
-    unit = 10.0 ** math.floor(math.log10(raw))
-    step = next(unit * times for times in (1, 2, 5, 10) if unit * times >= raw)
+    step = tick_step(high, 3.5)
     return [step * place for place in range(int(high / step) + 1)]
 
 

@@ -24,11 +24,6 @@ def at_most(share: float) -> str:
     return f"{math.ceil(1000 * share) / 10:.1f}"
 
 
-def short(number: float) -> str:
-    """A coordinate, with one decimal if it needs one."""
-    return f"{number:.1f}".removesuffix(".0")
-
-
 def count(number: int) -> str:
     """A whole number, its thousands apart by narrow spaces that do not break."""
     return f"{number:,}".replace(",", "\u202f")

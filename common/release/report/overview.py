@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import NoisyTable
+from privity.common.data.table_reading import read_table
 from privity.common.privacy.noisy_count_intervals import half_width
-from privity.common.release.release_contents import Release
+from privity.common.release.release_contents import SYNTHETIC, Release
+from privity.common.release.release_folder import read_release
 from privity.common.release.report.best_marginals import BestMargins
 from privity.common.release.report.distributions import Distribution, distributions
 from privity.common.release.report.pair_strengths import Pair, pairs
@@ -72,6 +75,16 @@ def overview(release: Release, table: CodedTable) -> Overview:
         quality(shown, found, widths, release.scores),
         tuple(warnings(release, tables, shown, found, widths)),
     )
+
+
+def overview_of(folder: Path) -> Overview:
+    """What is known of a release from its files.
+
+    Raises:
+        PrivityError, ProblemsFound: as ``read_release``, or rows that do not fit the schema.
+    """
+    release = read_release(folder)
+    return overview(release, read_table(folder / SYNTHETIC, release.schema))
 
 
 def _worth_showing(pair: Pair) -> bool:

@@ -12,9 +12,9 @@ from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.schema import Schema
-from privity.common.release.report.number_texts import percent, short
+from privity.common.pages.drawing import Label, short, shortened
+from privity.common.release.report.number_texts import percent
 from privity.common.release.report.pair_strengths import Pair
-from privity.common.release.report.structure_drawing import Label, shortened
 from privity.common.release.report.value_groups import Group, groups
 
 MOST = 12

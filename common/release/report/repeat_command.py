@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
 from privity.common.privacy.budget import readable
+from privity.common.protocol.declared_options import Taker, options_of, terms_of
+from privity.common.protocol.run_terms import RunTerms
+from privity.common.protocol.secure_sum_method import PAILLIER
 from privity.common.release.release_contents import Release
+
+COMMANDS = {Taker.SUBMIT: "run submit", Taker.SIMULATE: "simulate", Taker.SYNTHESIZE: "synthesize"}
 
 
 def decimal(text: str) -> str:
@@ -20,56 +26,45 @@ def decimal(text: str) -> str:
 def run_request(release: Release) -> dict[str, Any] | None:
     """A run request as operators submit it; None for a release of a single owner."""
     run = release.run
-    if run["secure_sum"] is None:
-        return None
-    request = {
-        "format_version": 1,
-        "algorithm": run["algorithm"],
-        "settings": run["settings"],
-        "epsilon": decimal(run["epsilon"]),
-        "delta": decimal(run["delta"]),
-        "tolerate": run["tolerate"],
-        "key_bits": run["key_bits"],
-        "rows": run["rows"],
-        "secure_sum": run["secure_sum"]["method"],
-        "exponents": run["secure_sum"]["exponents"],
-    }
-    if run.get("attributes") is not None:
-        request["attributes"] = run["attributes"]
-    if run.get("evaluation") is not None:
-        request["evaluation"] = run["evaluation"] | {"epsilon": decimal(run["evaluation"]["epsilon"])}
-    return request
+    return None if run["secure_sum"] is None else {"format_version": 1, **_asked(run), "key_bits": run["key_bits"]}
+
+
+def _asked(run: Mapping[str, Any]) -> dict[str, Any]:
+    """What was asked of a run, and is still said of it: as a run request has it, without what is null."""
+    said = {name: run.get(name) for name in terms_of(RunTerms)}
+    said["secure_sum"] = run["secure_sum"] or PAILLIER.content()
+    terms = RunTerms(**{name: how.of_plan(said[name]) for name, how in terms_of(RunTerms).items()})
+    asked = {**terms.asked(), "epsilon": decimal(run["epsilon"]), "delta": decimal(run["delta"]), "rows": run["rows"]}
+    if terms.evaluation is not None:
+        asked["evaluation"]["epsilon"] = decimal(asked["evaluation"]["epsilon"])
+    return {name: value for name, value in asked.items() if value is not None}
 
 
 def command(release: Release) -> str:
     """A command line, with words in capitals where a file or a name is to be put in."""
     run, privacy = release.run, release.privacy
-    options = {"algorithm": run["algorithm"], "epsilon": decimal(run["epsilon"])}
-    if run["delta"] != "0":
-        options["delta"] = decimal(run["delta"])
-    if run["settings"]:
-        options["settings"] = json.dumps(run["settings"], ensure_ascii=False)
-    sums = {}
-    if run["secure_sum"] is not None:
-        sums = {"tolerate": run["tolerate"], "secure-sum": run["secure_sum"]["method"]}
-        sums["exponents"] = run["secure_sum"]["exponents"]
-        sums["key-bits"] = run["key_bits"]
+    files: dict[str, Any]
     if run["secure_sum"] is None:
-        name, files = "synthesize", {"data": "TABLE", "schema": "schema.json", "population": "NAME"}
+        taker, files = Taker.SYNTHESIZE, {"data": "TABLE", "schema": "schema.json", "population": "NAME"}
         if privacy["rows_per_person"] > 1:
             files |= {"rows-per-person": privacy["rows_per_person"], "person": "COLUMN", "order": "COLUMN"}
-        options["rows"] = run["rows"]
     elif privacy["simulation"]:
-        name, files = "simulate", {"data": "TABLE", "schema": "schema.json", "parties": privacy["K"]}
+        taker, files = Taker.SIMULATE, {"data": "TABLE", "schema": "schema.json", "parties": privacy["K"]}
     else:
-        name, files = "run submit", {}
-        options["rows"] = run["rows"]
-    every = [*files.items(), *options.items(), *sums.items()]
-    evaluation = run.get("evaluation") or {"epsilon": None, "targets": ()}
-    every.append(("evaluation-epsilon", evaluation["epsilon"] and decimal(evaluation["epsilon"])))
-    every += [("evaluation-target", target) for target in evaluation["targets"]]
-    if name == "run submit":
-        every += [("attribute", attribute) for attribute in run.get("attributes", ())]
-    every.append(("out", "FOLDER"))
-    words = [f"--{key} {shlex.quote(str(value))}" for key, value in every if value is not None]
-    return f"privity {name} " + " ".join(words)
+        taker, files = Taker.SUBMIT, {}
+    asked, words = _asked(run), [*files.items()]
+    for name, option in options_of(RunTerms, taker).items():
+        value: Any = asked
+        for key in option.key or (name,):
+            value = value.get(key) if value else None
+        if value not in (None, "0", {}, []):
+            flag = option.flag or name.replace("_", "-")
+            words += [(flag, each) for each in (value if isinstance(value, list) else [value])]
+    words.append(("key-bits", run["key_bits"]))
+    words.append(("rows", None if taker is Taker.SIMULATE else run["rows"]))
+    words.append(("out", "FOLDER"))
+    return f"privity {COMMANDS[taker]} " + " ".join(
+        f"--{flag} {shlex.quote(json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value))}"
+        for flag, value in words
+        if value is not None
+    )

@@ -9,18 +9,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
+from privity.common.data.coded_table import CodedTable
 from privity.common.pages import render
 from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.release.release_contents import ATTESTATIONS, MEANINGS, SCORES, Release
+from privity.common.release.release_folder import write_release
 from privity.common.release.report import TEMPLATES, number_texts, plain_words, quality
 from privity.common.release.report.best_marginals import Margin
 from privity.common.release.report.distributions import Measured
 from privity.common.release.report.heat_map_drawing import heat_map
 from privity.common.release.report.histogram_drawing import Histogram, histogram, lying
 from privity.common.release.report.model_structure import structures
-from privity.common.release.report.overview import Overview
+from privity.common.release.report.overview import Overview, overview, overview_of
 from privity.common.release.report.pair_drawing import pair_picture
 from privity.common.release.report.pair_strengths import Pair, shown
 from privity.common.release.report.quality import Standing, standing
@@ -29,6 +32,7 @@ from privity.common.release.report.structure_drawing import draw
 from privity.common.release.report.warnings import ATTRIBUTES, GUARANTEE, MEASURED, NOT_PROTECTED, PAIRS
 from privity.common.release.shortcomings import how_fitted
 from privity.common.release.statement import largest, whole_loss
+from privity.common.release.synthetic_rows import Synthesis
 
 STRONGEST = 12
 """Pairs in the gallery."""
@@ -68,6 +72,32 @@ class Shown:
     @property
     def listed(self) -> list[Any]:
         return self.of.largest(MOST_LISTED)
+
+
+def write_with_report(folder: Path, release: Release, synthetic: Synthesis) -> None:
+    """Write every file of a release, its report included; as ``write_release``."""
+    write_release(folder, release, synthetic, page_of(release, synthetic.table))
+
+
+def page_of(release: Release, table: CodedTable) -> str:
+    """The report; in its place a page that says so, if it cannot be made.
+
+    Takes seconds where there are many rows or attributes: all pairs of the synthetic rows are counted.
+    """
+    try:
+        return report_page(overview(release, table))
+    except Exception as error:
+        # All that the run cost is in the other files: a picture that cannot be drawn must not lose them.
+        return render(TEMPLATES, "report_failed.html.j2", name=release.schema.name, error=type(error).__name__)
+
+
+def report_of(folder: Path) -> str:
+    """The report of a release, made again from its other files: the same page, to the byte.
+
+    Raises:
+        PrivityError, ProblemsFound: as ``overview_of``.
+    """
+    return report_page(overview_of(folder))
 
 
 def report_page(whole: Overview) -> str:

@@ -6,9 +6,9 @@ A layer of more boxes than fit is broken into several rows, so that a picture gr
 
 from __future__ import annotations
 
-import unicodedata
 from dataclasses import dataclass
 
+from privity.common.pages.drawing import Label, shortened
 from privity.common.release.report.model_structure import NETWORK, Structure
 
 WIDTH, LETTER, LINE = 146, 7.0, 17
@@ -48,15 +48,6 @@ class DrawnBox:
 
 
 @dataclass(frozen=True)
-class Label:
-    """A text beside the boxes."""
-
-    x: float
-    y: float
-    text: str
-
-
-@dataclass(frozen=True)
 class Drawing:
     """A picture in pixels; ``lines`` are paths of SVG, ``arrows`` those that end in a head."""
 
@@ -66,17 +57,6 @@ class Drawing:
     lines: tuple[str, ...]
     arrows: tuple[str, ...]
     labels: tuple[Label, ...]
-
-
-def shortened(text: str, letters: int = MOST_LETTERS) -> str:
-    """As much of a text as fits into so many letters of usual width."""
-    found, width = "", 0
-    for sign in text:
-        width += 2 if unicodedata.east_asian_width(sign) in "WF" else not unicodedata.combining(sign)
-        if width > letters - 1 and len(text) > len(found) + 1:
-            return found + "…"
-        found += sign
-    return found
 
 
 def draw(structure: Structure) -> Drawing:
@@ -219,7 +199,9 @@ class _Picture:
         for name, shared in self._texts[i]:
             if self._structure.boxes[i].shared and line is None and not shared:
                 line, down = round(down - LINE + 6, 1), down + 4
-            texts.append(DrawnText(round(x + WIDTH / 2, 1), round(down, 1), shortened(name), name, shared))
+            texts.append(
+                DrawnText(round(x + WIDTH / 2, 1), round(down, 1), shortened(name, MOST_LETTERS), name, shared)
+            )
             down += LINE
         return DrawnBox(round(x, 1), round(y, 1), WIDTH, self._height_of_box(i), tuple(texts), line)
 

@@ -9,32 +9,25 @@ phases.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RunBudget
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.session import Session
-from privity.common.synthesis.algorithms.aim import Aim
 from privity.common.synthesis.algorithms.algorithm import Algorithm
-from privity.common.synthesis.algorithms.copula import Copula
-from privity.common.synthesis.algorithms.discover import Discover
-from privity.common.synthesis.algorithms.dp_ccbn import DPCcbn
-from privity.common.synthesis.algorithms.dp_subn import DPSubn
-from privity.common.synthesis.algorithms.independent import Independent
-from privity.common.synthesis.algorithms.jtree import JTree
-from privity.common.synthesis.algorithms.mst import Mst
-from privity.common.synthesis.algorithms.one_way import OneWay
-from privity.common.synthesis.algorithms.privbayes import PrivBayes
-from privity.common.synthesis.algorithms.privhd import PrivHD
 from privity.common.synthesis.models import Model
 
 __all__ = ["ALGORITHMS", "Algorithm", "budget_of", "learn"]
 
-_EVERY: tuple[Algorithm[Any], ...] = (
-    Aim(), Copula(), Discover(), DPCcbn(), DPSubn(), Independent(), JTree(), Mst(), OneWay(), PrivBayes(), PrivHD(),
-)  # fmt: skip
+for _file in iter_modules(__path__):
+    import_module(f"{__name__}.{_file.name}")
 
-ALGORITHMS = {algorithm.name: algorithm for algorithm in _EVERY}
+ALGORITHMS: dict[str, Algorithm[Any]] = {
+    kind.name: kind() for kind in sorted(Algorithm.__subclasses__(), key=lambda kind: kind.name)
+}
+"""Of every file of this folder."""
 
 
 async def learn(session: Session, algorithm: str, settings: Mapping[str, Any]) -> Model:

@@ -62,8 +62,8 @@ class Settings:
     )
 
 
-class Aim(Algorithm[Settings]):
-    """AIM: measures, round after round, the table that the model explains worst; fits one graphical model."""
+class AIM(Algorithm[Settings]):
+    """AIM: measures, round after round, the marginal that the model explains worst; fits one graphical model."""
 
     name = "aim"
     paper = (

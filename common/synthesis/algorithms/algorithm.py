@@ -37,7 +37,9 @@ class NoSettings:
 
 
 class Algorithm(ABC, Generic[S]):
-    """One way to learn a model. The first line of a subclass's docstring is its title.
+    """One way to learn a model. A subclass is declared in its file alone, and known by being there.
+
+    The first line of its docstring is its title, and its own name that of its class in ``privity``.
 
     Attributes:
         name: in run specs, releases and on the command line.

@@ -95,7 +95,7 @@ class Settings:
     )  # fmt: skip
 
 
-class Copula(Algorithm[Settings]):
+class GaussianCopula(Algorithm[Settings]):
     """The Gaussian copula: noisy marginals of all pairs of attributes, and a normal variable for each category."""
 
     name = "copula"

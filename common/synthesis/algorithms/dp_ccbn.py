@@ -34,7 +34,7 @@ class Settings:
     inference: str = fit_setting(TABLES)
 
 
-class DPCcbn(Algorithm[Settings]):
+class DPCCBN(Algorithm[Settings]):
     """DP-CCBN: a tree that the curator constructs from noisy marginals of all pairs."""
 
     name = "dp-ccbn"

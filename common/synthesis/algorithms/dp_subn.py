@@ -126,7 +126,7 @@ class Settings:
         return first, second, third, fourth
 
 
-class DPSubn(Algorithm[Settings]):
+class DPSUBN(Algorithm[Settings]):
     """DP-SUBN: a Bayesian network that is updated party after party, over any number of them."""
 
     name = "dp-subn"

@@ -65,8 +65,8 @@ class Settings:
     inference: str = fit_setting(TABLES)
 
 
-class Mst(Algorithm[Settings]):
-    """MST: measures the tables of a spanning tree of the pairs that differ most from independence."""
+class MST(Algorithm[Settings]):
+    """MST: measures the marginals of a spanning tree of the pairs that differ most from independence."""
 
     name = "mst"
     paper = (

@@ -17,7 +17,7 @@ MARGINALS = "one-way marginals"
 
 
 class OneWay(Algorithm[NoSettings]):
-    """Measures noisy 1-way tables only; all attributes are independent. The baseline for all others."""
+    """Measures noisy 1-way marginals only; all attributes are independent. The baseline for all others."""
 
     name = "one-way"
     settings = NoSettings

@@ -15,7 +15,7 @@ from privity.assessment.planning import accuracy_page
 from privity.assessment.planning.expected_error import Estimate, Grid, Part, estimates
 from privity.assessment.planning.in_process_backend import InProcessBackend, Repeated
 from privity.assessment.planning.invented_tables import Profile
-from privity.assessment.planning.line_chart import Chart, Series, one_picture, tick_step
+from privity.assessment.planning.line_chart import MOST_TICKS, STEPS, Chart, Series, one_picture
 from privity.assessment.planning.rehearsal import (
     MOST_DIFFERENT_ROWS,
     Rehearsal,
@@ -26,6 +26,7 @@ from privity.assessment.planning.rehearsal import (
     rehearse_on_stand_in,
 )
 from privity.common.data.coded_table import CodedTable
+from privity.common.pages.drawing import tick_step
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.party.sources.rows import InMemory
@@ -212,7 +213,7 @@ def test_lines_are_told_apart_without_colour() -> None:
     lines = [e for e in drawn.iter() if e.tag.endswith("polyline")]
     assert len({line.get("stroke-dasharray") for line in lines}) == 8
     for value in (1.0, 0.37, 0.0123):
-        assert 2 <= value / tick_step(value) <= 7
+        assert 2 <= value / tick_step(value, MOST_TICKS, STEPS) <= 7
 
 
 def test_several_charts_make_one_well_formed_picture() -> None:

@@ -17,7 +17,10 @@ from privity.common.data.schema import load_schema
 from privity.common.data.table_reading import read_rows
 from privity.common.errors import PrivityError
 from privity.common.protocol.secure_sum_method import PAILLIER
+from privity.common.runs.run_request import request_document
 from privity.deploy.consortium.provisioning import Limits, provision
+
+ASKED = request_document({"epsilon": 1, "algorithm": "one-way"})
 
 
 def frame_of(rows, seed=0):
@@ -207,9 +210,8 @@ def test_values_drawn_for_codes_do_not_move_the_split(tmp_path):
         ages = [age, *[50, 0] * 99, 50]
         pd.DataFrame({"row": range(200), "age": ages}).to_parquet(tmp_path / f"{age}.parquet")
         task = Simulation(
-            data=str(tmp_path / f"{age}.parquet"), schema=schema, parties=4, algorithm="one-way", settings={},
-            epsilon=Fraction(1), out=tmp_path / "out", split="random", rows=150, key_bits=None, tolerate=1,
-            patience=60.0, seed=3,
+            request=ASKED, data=str(tmp_path / f"{age}.parquet"), schema=schema, parties=4, out=tmp_path / "out",
+            split="random", rows=150, patience=60.0, seed=3,
         )  # fmt: skip
         parts, rest = share_out(task, load_schema(schema))
         found.append([sorted(part["row"]) for part in (*parts, rest)])
@@ -229,8 +231,8 @@ def test_the_parties_read_the_very_texts_of_the_joint_table(tmp_path, columns):
     with open(data, "w", encoding="utf-8", newline="") as file:
         csv.writer(file, quoting=csv.QUOTE_ALL).writerows([columns, *([text] * len(columns) for text in ODD_TEXTS)])
     task = Simulation(
-        data=str(data), schema=schema_file, parties=2, algorithm="one-way", settings={}, epsilon=Fraction(1),
-        out=tmp_path / "out", split="random", rows=None, key_bits=None, tolerate=1, patience=60.0, seed=3,
+        request=ASKED, data=str(data), schema=schema_file, parties=2, out=tmp_path / "out", split="random", rows=None,
+        patience=60.0, seed=3,
     )  # fmt: skip
     schema = load_schema(schema_file)
     parts, _ = share_out(task, schema)

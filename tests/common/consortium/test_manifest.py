@@ -30,7 +30,15 @@ MANIFEST = Manifest(
     curator_member="south",
     simulation=False,
 )
-SPEC = RunSpec("run-1", "dp-subn", {"theta": "6"}, Fraction(1, 3), 1, NAMES, MANIFEST.digest)
+SPEC = RunSpec(
+    run="run-1",
+    algorithm="dp-subn",
+    settings={"theta": "6"},
+    epsilon=Fraction(1, 3),
+    tolerate=1,
+    members=NAMES,
+    manifest_digest=MANIFEST.digest,
+)
 ENROLMENTS = tuple(Enrolment.signed(name, SPEC, 10 + i, IDENTITIES[name]) for i, name in enumerate(NAMES))
 PLAN = RunPlan(SPEC, ENROLMENTS, (1 << 2047) + 12345)
 
@@ -337,7 +345,15 @@ def test_documents_come_back_from_their_canonical_bytes_with_the_same_digest():
 
 
 def test_the_digest_of_a_spec_is_that_of_its_rfc_8785_text():
-    spec = RunSpec("run-1", "one-way", {"b": 1, "a": "é"}, Fraction(1, 3), 1, ("y", "x"), "0" * 64)
+    spec = RunSpec(
+        run="run-1",
+        algorithm="one-way",
+        settings={"b": 1, "a": "é"},
+        epsilon=Fraction(1, 3),
+        tolerate=1,
+        members=("y", "x"),
+        manifest_digest="0" * 64,
+    )
     text = (
         '{"algorithm":"one-way","attributes":null,"delta":"0","epsilon":"1/3","evaluation":null,"format_version":1,"manifest_digest":"'
         + "0" * 64

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privity.common.data.coded_table import CodedTable, decode
-from privity.common.data.constraints.row_texts import disagreeing
+from privity.common.data.row_texts import disagreeing
 from privity.common.data.schema import parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.data.unread_columns import with_unread

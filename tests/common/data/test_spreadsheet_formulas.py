@@ -15,7 +15,7 @@ from privity.common.data.attribute import read_number
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.spreadsheet_formulas import formulas, warning
 from privity.common.release.release_contents import REPORT, SCHEMA
-from privity.common.release.release_folder import write_release
+from privity.common.release.report.report_page import write_with_report
 from privity.common.release.shortcomings import notes
 from privity.common.text.first_few import FEW
 from privity.interfaces.cli.main import app
@@ -113,7 +113,7 @@ def test_the_report_names_them_and_the_rows_keep_them(tmp_path: Path) -> None:
     frame = pd.DataFrame({"@name": FIELDS[0]["categories"] * 20, "code": ["-1", "2", "-?", "2", "-1"] * 20})
     release, synthetic = release_of(tmp_path, "one-way", frame, schema, epsilon="100")
     folder = tmp_path / "release"
-    write_release(folder, release, synthetic)
+    write_with_report(folder, release, synthetic)
     rows = (folder / "synthetic.csv").read_text(encoding="utf-8")
     assert rows.startswith("@name,code\n")
     assert f"\n{FORMULA}," in rows

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity import GaussianCopula, OneWay
 from privity.assessment.audit.loss_estimate import lower_bound
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
@@ -25,7 +26,6 @@ from privity.common.storage.journal import MEMORY, Journal
 from privity.ledgers import declare_population
 from privity.party.charged_releases import ChargedReleases
 from privity.party.sources.rows import InMemory
-from privity.synthesizers import GaussianCopula, OneWay
 from tests.harness.ledgers import declared
 from tests.harness.releases import NOTHING_STATED
 from tests.harness.steps import laplace_round

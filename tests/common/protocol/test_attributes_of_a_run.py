@@ -84,7 +84,15 @@ def test_unknown_attributes_are_refused_on_both_sides() -> None:
     reply = consortium.tell("party-2", Enrol(consortium.spec(attributes=("B",))))
     assert isinstance(reply, Refusal)
     assert "attributes that the schema does not have" in reply.message
-    request = RunRequest("dp-subn", {}, Fraction(1), 1, 3072, None, attributes=("A0", "B"))
+    request = RunRequest(
+        algorithm="dp-subn",
+        settings={},
+        epsilon=Fraction(1),
+        tolerate=1,
+        key_bits=3072,
+        rows=None,
+        attributes=("A0", "B"),
+    )
     with pytest.raises(PrivityError, match="the schema has no 'B'"):
         request.check(consortium.manifest, consortium.schema)
 

@@ -26,8 +26,9 @@ from privity.common.privacy.mechanisms import Noise
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, NoiseLaw
 from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.plausible_sums import CHANCE, PlausibleSums, reach
-from privity.common.release.release_folder import report_of, unfit_file
-from privity.common.release.release_verification import check_release
+from privity.common.release.release_folder import unfit_file
+from privity.common.release.report.report_page import report_of
+from privity.common.release.verification.release_verification import check_release
 from privity.curator.run_state_machine import FAILED
 from privity.party import answers_from_rows
 from privity.party.sources.rows import InMemory

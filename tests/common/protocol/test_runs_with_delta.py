@@ -23,8 +23,8 @@ from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.protocol.round import Replacement, Round, Tables
 from privity.common.protocol.run_record import Cost, RunRecord
 from privity.common.protocol.steps import Contribute, Done, Enrol, Learn, Refusal
-from privity.common.release.release_verification import check_release
 from privity.common.release.statement import privacy_statement, rounded_up
+from privity.common.release.verification.release_verification import check_release
 from privity.common.wire.codec import decode_reply
 from tests.harness.consortium import make_consortium, open_policy
 from tests.harness.ledgers import charged

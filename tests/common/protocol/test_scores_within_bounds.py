@@ -16,7 +16,7 @@ from privity.common.protocol.steps import Contribute, Done, Refusal
 from privity.common.release.evaluation import scores_over_parties
 from privity.common.release.evaluation.scores_over_parties import PHASE, check_evaluation, scores_of, to_score
 from privity.common.release.release_contents import RUN, SCORES
-from privity.common.release.release_verification import check_release
+from privity.common.release.verification.release_verification import check_release
 from privity.common.wire import codec
 from privity.common.wire.codec import MalformedMessageError, decode_step, encode_step
 from tests.harness.consortium import TestConsortium, make_consortium, make_schema

@@ -14,9 +14,10 @@ import pytest
 from privity.common.errors import Catalogue, ProblemsFound
 from privity.common.protocol.evaluation_scores import Evaluation
 from privity.common.release.release_contents import MARGINALS, PRIVACY, RUN, SCORES
-from privity.common.release.release_folder import read_release, report_of
-from privity.common.release.release_verification import check_release
+from privity.common.release.release_folder import read_release
+from privity.common.release.report.report_page import report_of
 from privity.common.release.statement import in_words
+from privity.common.release.verification.release_verification import check_release
 from privity.releases import Release
 from tests.harness.consortium import make_consortium
 

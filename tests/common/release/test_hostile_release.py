@@ -17,8 +17,8 @@ import privity
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
 from privity.common.release.release_contents import MARGINALS, MODEL, PRIVACY, RUN, SCHEMA
-from privity.common.release.release_folder import report_of, write_release
-from privity.common.release.release_verification import check_release
+from privity.common.release.report.report_page import report_of, write_with_report
+from privity.common.release.verification.release_verification import check_release
 from privity.release_sources import fetch_release
 from tests.harness.releases import release_of
 
@@ -32,7 +32,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
     fields = [{"name": name, "type": "string", "categories": ["x", "y"]} for name in "ab"]
     frame = pd.DataFrame({"a": list("xy") * 20, "b": list("xxyy") * 10})
     release, found = release_of(folder, "one-way", frame, parse_schema({"fields": fields}, "s"))
-    write_release(folder / "release", release, found)
+    write_with_report(folder / "release", release, found)
     check_release(folder / "release")
     return folder / "release"
 

@@ -9,9 +9,10 @@ import pytest
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
-from privity.common.release import release_folder as folder
 from privity.common.release.release_contents import RELEASE_FILES
 from privity.common.release.release_folder import read_release, verify_release
+from privity.common.release.report import report_page
+from privity.common.release.report.report_page import write_with_report
 from tests.harness.command import here, privity
 from tests.harness.ledgers import declared
 from tests.harness.releases import release_of
@@ -109,9 +110,9 @@ def test_a_page_that_cannot_be_drawn_loses_nothing(tmp_path, monkeypatch):
 
     schema = parse_schema({"name": "people", "fields": FIELDS}, "people")
     content, synthetic = release_of(tmp_path, "one-way", people(200), schema)
-    monkeypatch.setattr(folder, "report_page", broken)
-    folder.write_release(tmp_path / "release", content, synthetic)
+    monkeypatch.setattr(report_page, "report_page", broken)
+    write_with_report(tmp_path / "release", content, synthetic)
     verify_release(tmp_path / "release")
     assert "could not be drawn (ZeroDivisionError)" in (tmp_path / "release" / "report.html").read_text()
     monkeypatch.undo()
-    assert "How good is it?" in folder.report_of(tmp_path / "release")
+    assert "How good is it?" in report_page.report_of(tmp_path / "release")

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privity.common.data.coded_table import CodedTable, decode
-from privity.common.data.constraints.row_constraints import decoded
 from privity.common.data.noisy_tables import AttributeParentPair
+from privity.common.data.row_constraints import decoded
 from privity.common.data.schema import parse_schema
 from privity.common.release import rules_in_model
 from privity.common.release.rule_projection import LARGEST_WEIGHT, project

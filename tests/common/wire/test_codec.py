@@ -43,7 +43,15 @@ from privity.common.wire.codec import (
 )
 from privity.common.wire.v1 import privity_pb2 as pb
 
-SPEC = RunSpec("run-1", "dp-subn", {"theta": "6", "depth": [1, {"a": None}]}, Fraction(1, 3), 1, ("a", "b"), "0" * 64)
+SPEC = RunSpec(
+    run="run-1",
+    algorithm="dp-subn",
+    settings={"theta": "6", "depth": [1, {"a": None}]},
+    epsilon=Fraction(1, 3),
+    tolerate=1,
+    members=("a", "b"),
+    manifest_digest="0" * 64,
+)
 PLAN = RunPlan(SPEC, tuple(Enrolment.signed(n, SPEC, 7, Identity.generate()) for n in ("a", "b")), (1 << 2047) + 9)
 
 UINT32 = st.integers(0, 2**32 - 1)

@@ -19,7 +19,7 @@ from privity.common.data.schema import load_schema
 from privity.common.exit_codes import Exit
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.release.release_folder import verify_release
-from privity.common.release.signature_verification import check_signatures
+from privity.common.release.verification.signature_verification import check_signatures
 from privity.common.synthesis.learning.domain_discovery import undiscovered
 from tests.harness.command import here, serves, wait_until
 from tests.harness.ledgers import charged

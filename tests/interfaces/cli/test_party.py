@@ -30,7 +30,15 @@ from tests.harness.walkthrough import PARTIES, free_port
 
 pytestmark = pytest.mark.process
 
-SPEC = RunSpec("autumn", "dp-subn", {"largest_degree": 2}, Fraction(1, 3), 1, PARTIES, "0" * 64)
+SPEC = RunSpec(
+    run="autumn",
+    algorithm="dp-subn",
+    settings={"largest_degree": 2},
+    epsilon=Fraction(1, 3),
+    tolerate=1,
+    members=PARTIES,
+    manifest_digest="0" * 64,
+)
 CONFIG = "--config north/party.toml"
 
 

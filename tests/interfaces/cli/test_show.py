@@ -14,7 +14,7 @@ from rich.cells import cell_len
 from privity.common.data.schema import parse_schema
 from privity.common.exit_codes import Exit
 from privity.common.release.release_contents import RELEASE_FILES
-from privity.common.release.release_folder import write_release
+from privity.common.release.report.report_page import write_with_report
 from tests.harness.command import here, privity, wait_until
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
@@ -27,7 +27,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     parties = {"north": 100, "south": 120, "west": 80}
     score = {"measure": "total variation distance", "ways": 1, "tables": 5, "sum": 3, "value": 0.031}
     release, synthetic = release_of(folder, "mst", people(300), schema, "3.5", parties=parties, scores=[score])
-    write_release(folder / "release", release, synthetic)
+    write_with_report(folder / "release", release, synthetic)
     return folder
 
 
@@ -56,7 +56,7 @@ def test_names_that_act_or_are_long_do_nothing_to_the_terminal(tmp_path: Path) -
     fields = [{"name": name, "type": "string", "categories": [*names, "plain"]} for name in names]
     schema = parse_schema({"name": names[1], "fields": fields}, "s")
     frame = pd.DataFrame({name: [*names, "plain"] * 20 for name in names})
-    write_release(tmp_path / "release", *release_of(tmp_path, "mst", frame, schema, "50", parties={names[0]: 100}))
+    write_with_report(tmp_path / "release", *release_of(tmp_path, "mst", frame, schema, "50", parties={names[0]: 100}))
     done = here(tmp_path, "privity show release")
     assert done.returncode == Exit.DONE, done.stderr
     assert "\x1b" not in done.stdout

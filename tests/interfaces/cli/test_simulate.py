@@ -22,7 +22,7 @@ from privity.common.exit_codes import Exit
 from privity.common.formats import require
 from privity.common.release.release_contents import RELEASE_FILES
 from privity.common.release.release_folder import WRITTEN_AT
-from privity.common.release.release_verification import check_release
+from privity.common.release.verification.release_verification import check_release
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 from privity.common.synthesis.models.load_model import load_model
 from privity.interfaces.cli.main import app

@@ -51,7 +51,16 @@ def asked(north: Path) -> Callable[..., RunSpec]:
     manifest = ManifestFile(config.manifest, config.organiser_key).current()
 
     def ask(run: str, epsilon: str = "1/5", algorithm: str = "dp-subn", **more: object) -> RunSpec:
-        spec = RunSpec(run, algorithm, {}, Fraction(epsilon), 1, tuple(manifest.members), manifest.digest, **more)
+        spec = RunSpec(
+            run=run,
+            algorithm=algorithm,
+            settings={},
+            epsilon=Fraction(epsilon),
+            tolerate=1,
+            members=tuple(manifest.members),
+            manifest_digest=manifest.digest,
+            **more,
+        )
         Approvals(Journal(config.state / JOURNAL_FILE)).file(spec, signed_for(spec))
         return spec
 

@@ -62,7 +62,7 @@ def test_an_operator_plans_submits_stops_discards_and_fetches(tmp_path: Path) ->
         assert re.search(r'id="epsilons"[^>]* autofocus', body)
         assert body.count(" autofocus") == 1
         page = operator.post("/new/plan", {**ASKED, "tolerate": "one"})
-        assert "'one' is no number of parties. Give a whole number" in page.text
+        assert "'one' is no whole number from 1 on. Give 1 or more." in page.text
         assert operator.post("/new/plan", {**ASKED, "algorithm": "<none>"}).status == 400
         assert operator.get("/new/plan/none").status == 400
 

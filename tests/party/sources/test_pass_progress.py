@@ -110,7 +110,7 @@ def test_a_node_keeps_it_for_its_owner_while_a_pass_is_at_work_and_no_longer(tmp
 def test_only_what_shows_it_to_the_owner_knows_of_it() -> None:
     commands = ("party", "party_approvals", "party_check", "party_schema", "simulate", "synthesize")
     shown_by = {*(f"interfaces/cli/{name}.py" for name in commands), "interfaces/console/party_console.py"}
-    shown_by |= {"src/privity/synthesizers.py", "assessment/simulation/simulated_run.py"}
+    shown_by |= {"src/privity/local_learner.py", "assessment/simulation/simulated_run.py"}
     found = {str(file.relative_to(ROOT)) for file in sources() if "pass_progress" in file.read_text()}
     assert {file for file in found if not file.startswith("party/sources/")} == shown_by
     text = Path(pass_progress.__file__).read_text()

@@ -38,6 +38,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from privity import OneWay
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import encode
@@ -49,7 +50,6 @@ from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import connect, known_texts, open_rows
 from privity.party.sources.rows import InMemory
 from privity.party.sources.sql_queries import Questions, Slots
-from privity.synthesizers import OneWay
 from tests.harness import ledgers
 from tests.harness.column_readers import column_as_text, ranks_by_all
 from tests.harness.long import long_but, thinned

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from privity import OneWay
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.table_reading import encode, read_rows
 from privity.common.privacy.ledger import Allowance
@@ -30,7 +31,6 @@ from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import Opened, open_rows
 from privity.party.sources.rows import InMemory
 from privity.party.sources.sql_queries import Slots
-from privity.synthesizers import OneWay
 from tests.harness.ledgers import declared
 from tests.harness.places import SHARED_DATA
 

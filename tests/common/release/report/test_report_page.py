@@ -12,11 +12,10 @@ import pytest
 from privity.common.data.schema import parse_schema
 from privity.common.formats import require
 from privity.common.release.release_contents import REPORT
-from privity.common.release.release_folder import report_of, write_release
 from privity.common.release.report.overview import overview
 from privity.common.release.report.repeat_command import run_request
-from privity.common.release.report.report_page import report_page
-from privity.discovery import SYNTHESIZERS
+from privity.common.release.report.report_page import report_of, report_page, write_with_report
+from privity.synthesizers import SYNTHESIZERS
 from tests.harness.long import long_but
 from tests.harness.releases import release_of
 from tests.harness.tables import FIELDS, people
@@ -74,10 +73,10 @@ def page_of(folder, algorithm="one-way", frame=None, schema=SCHEMA, **rest) -> s
 )
 def test_every_algorithm_has_a_report_and_the_folder_gives_the_same_one(algorithm, tmp_path):
     release, synthetic = release_of(tmp_path, algorithm, people(400), SCHEMA)
-    write_release(tmp_path / "release", release, synthetic)
+    write_with_report(tmp_path / "release", release, synthetic)
     written = (tmp_path / "release" / REPORT).read_text(encoding="utf-8")
     assert report_of(tmp_path / "release") == written
-    write_release(tmp_path / "again", release, synthetic)
+    write_with_report(tmp_path / "again", release, synthetic)
     assert (tmp_path / "again" / REPORT).read_text(encoding="utf-8") == written
     page = Page(written)
     for attribute in SCHEMA.attributes:

@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.common.pages.drawing import shortened
 from privity.common.release.report.model_structure import NETWORK, Box, Structure, Tie
-from privity.common.release.report.structure_drawing import MOST_IN_A_ROW, draw, shortened
+from privity.common.release.report.structure_drawing import MOST_IN_A_ROW, MOST_LETTERS, draw
 
 
 def structure(boxes: int, ties: set[tuple[int, int]], shared: int = 0) -> Structure:
@@ -63,4 +64,4 @@ def test_63_attributes_of_two_parents_stay_readable():
     [("short", "short"), ("x" * 19, "x" * 19), ("x" * 20, "x" * 18 + "…"), ("病" * 12, "病" * 9 + "…"), ("", "")],
 )
 def test_long_names_are_cut_by_their_width(text, shown):
-    assert shortened(text) == shown
+    assert shortened(text, MOST_LETTERS) == shown

@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 from privity.common.data.attribute import Attribute, is_double, read_number, value_text
-from privity.common.data.constraints.expression import AllOf, AnyOf, Codes, Condition, Missing, Not, Numbers
+from privity.common.data.expression import AllOf, AnyOf, Codes, Condition, Missing, Not, Numbers
 from privity.common.text.short_values import LONGEST_ECHO, shorten
 
 SYMBOLS: dict[type[ast.cmpop], str] = {

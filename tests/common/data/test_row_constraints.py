@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.coded_table import CodedTable, decode
-from privity.common.data.constraints.row_constraints import decoded
-from privity.common.data.constraints.row_texts import of_values
+from privity.common.data.row_constraints import decoded
+from privity.common.data.row_texts import of_values
 from privity.common.data.schema import parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.data.written_values import as_pandas, as_texts

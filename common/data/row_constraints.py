@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from privity.common.data.attribute import Attribute
-from privity.common.data.constraints.expression import (
+from privity.common.data.expression import (
     AllOf,
     Condition,
     Mask,
@@ -24,7 +24,7 @@ from privity.common.data.constraints.expression import (
     attributes_of,
     parts_of,
 )
-from privity.common.data.constraints.expression_parser import RuleError, parse_rule
+from privity.common.data.expression_parser import RuleError, parse_rule
 from privity.common.data.value_grids import Grid
 from privity.common.errors import Problem
 

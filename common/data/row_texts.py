@@ -10,10 +10,10 @@ import numpy.typing as npt
 import pandas as pd
 
 from privity.common.data.attribute import Attribute
-from privity.common.data.constraints.expression import Rows, Values
-from privity.common.data.constraints.row_constraints import RowConstraint
+from privity.common.data.expression import Rows, Values
 from privity.common.data.frame_values import Cell, Value, code_of, number_of
 from privity.common.data.made_columns import Lookup, Total
+from privity.common.data.row_constraints import RowConstraint
 from privity.common.data.unread_columns import UnreadColumn
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from privity.common.data.coded_table import CodedTable
-from privity.common.data.constraints.row_texts import disagreeing, of_values
+from privity.common.data.row_texts import disagreeing, of_values
 from privity.common.data.schema import Schema, load_schema
 from privity.common.data.table_reading import read_batches, read_table
 from privity.common.errors import PrivityError, Problem, ProblemsFound
@@ -29,9 +29,10 @@ from privity.common.release.release_contents import (
     SCORES,
     SYNTHETIC,
 )
-from privity.common.release.release_folder import FETCH_AGAIN, file_problems, page_of, read_release
-from privity.common.release.signature_verification import check_signatures, unchecked
+from privity.common.release.release_folder import FETCH_AGAIN, file_problems, read_release
+from privity.common.release.report.report_page import page_of
 from privity.common.release.statement import in_words, largest, rounded_up
+from privity.common.release.verification.signature_verification import check_signatures, unchecked
 from privity.common.storage.safe_files import read_regular
 from privity.common.synthesis.models.load_model import load_model
 

@@ -20,8 +20,8 @@ from privity.common.crypto.identity import Identity
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.release.attestations import FIGURES, Published, attestations_text, charges_of, signed_by_party
 from privity.common.release.release_contents import ATTESTATIONS, PRIVACY, RELEASE_FILES, RUN
-from privity.common.release.release_verification import check_release, check_signed_release
-from privity.common.release.signature_verification import check_signatures
+from privity.common.release.verification.release_verification import check_release, check_signed_release
+from privity.common.release.verification.signature_verification import check_signatures
 from privity.common.storage.canonical_json import b64
 from tests.harness.consortium import TestConsortium, make_consortium
 from tests.harness.signed_releases import SignedRelease, document_of, signed_release
