@@ -99,13 +99,14 @@ locks:
 	$(LOCK) --group release --output-file locks/release.txt
 	$(LOCK) --group audit --output-file locks/audit.txt
 
-# Regenerate what is committed and follows from something else: protobuf and gRPC code from protos/; of the algorithms
-# what type checkers are told and the page of settings; of the keys of a schema's field their table.
+# Regenerate what is committed and follows from something else: protobuf and gRPC code from protos/; of algorithms and
+# options of a run what type checkers are told; the page of settings; JSON Schemas and tables of declared keys.
 generate: $(VENV)/test.stamp
 	$(BIN)/python -m privity.common.wire.generate_code
 	$(BIN)/python -m privity.stubs > src/privity/__init__.pyi
 	$(BIN)/privity algorithms --markdown > docs/algorithms/settings.md
 	$(BIN)/python -m docs.site.schema_page
+	$(BIN)/python -m docs.site.declared_keys
 
 $(VENV)/test.stamp: tests/pip-without-dependencies.txt
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -15,38 +14,11 @@ from privity.common.consortium.member_folder import make_folder, make_join
 from privity.common.consortium.schema_file import SchemaFile
 from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats.declared_keys import new_file
 from privity.common.storage.safe_files import read_regular, write_private
 from privity.curator.server import CuratorConfig
 
 SETTINGS = "curator.toml"
-PATIENCE = 60.0
-
-CURATOR_TOML = """\
-# The curator's server (docs/formats.md). Paths are relative to this file.
-format_version = 1
-listen = {listen}
-key = "tls.key"
-# From the organiser: privity curator accept FILE
-manifest = "manifest.json"
-organiser_key = "organiser.pub"
-schema = "schema.json"
-# Runs and releases: keep it.
-state = "state"
-# Seconds without a sign of life from a party that was asked something, after which a run is stopped; it can be
-# resumed.
-patience = {patience}
-# Days for which a run may stand still, stopped or waiting for somebody, before it expires.
-# lease_days = 14
-# Figures for Prometheus (docs/observability.md), over plain HTTP.
-# metrics = "127.0.0.1:9464"
-# Members may ask which services and messages there are.
-# reflection = true
-"""
-
-
-def settings_text(listen: str, patience: float = PATIENCE) -> str:
-    """curator.toml."""
-    return CURATOR_TOML.format(listen=json.dumps(listen), patience=patience)
 
 
 def join(folder: Path, invite: Invite, listen: str) -> tuple[Path, dict[str, Any]]:
@@ -57,7 +29,7 @@ def join(folder: Path, invite: Invite, listen: str) -> tuple[Path, dict[str, Any
     """
     make_folder(folder, invite, SETTINGS)
     answer = make_join(folder, invite)
-    write_private(folder / SETTINGS, settings_text(listen).encode())
+    write_private(folder / SETTINGS, new_file(CuratorConfig, listen=listen).encode())
     return answer
 
 

@@ -8,7 +8,7 @@ import logging
 import threading
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import grpc
 import grpc.aio
@@ -21,11 +21,11 @@ from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.consortium.schema_file import SchemaFile
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats.toml_file import read_toml
+from privity.common.formats import declared_keys as declare
 from privity.common.node.connection_silence import SILENCE_SECONDS, serving_options
 from privity.common.node.metrics_page import observed
 from privity.common.node.process import at_interrupt, open_files, stay_alone
-from privity.common.notices.channels import Channel, channel_problems, channels_of
+from privity.common.notices.channels import Channel, notices_key
 from privity.common.release.report import TEMPLATES
 from privity.common.wire.v1 import privity_pb2_grpc as rpc
 from privity.curator.call_errors import NamedErrors
@@ -39,60 +39,61 @@ from privity.curator.pending_steps import Desk
 from privity.curator.run_queue import RUNS_AT_ONCE, Runs
 
 LAST_SECONDS = 2.0
-LEASE_DAYS = 14.0
 BOUNDS = (("grpc.max_receive_message_length", 2 << 20), ("grpc.max_concurrent_streams", 32))
 """Most bytes of one message of a call, which a chunk and a run request are below; calls of one connection at a time."""
 
 _log = logging.getLogger("privity.curator")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CuratorConfig:
-    """curator.toml; paths are relative to the file.
+    """curator.toml."""
 
-    Attributes:
-        listen: address to bind, ``host:port``; port 0 takes a free one.
-        key: private key (PEM) of the certificate that the manifest lists for the curator.
-        patience: seconds without a sign of life from a party before the run is stopped.
-        lease_days: for which a run may stand still, stopped or waiting for somebody, before it expires.
-        runs_at_once: runs at work side by side; those that wait for people do not count.
-        metrics: address at which figures for Prometheus are shown, ``host:port``; None shows none.
-        reflection: whether members may ask which services and messages there are.
-        channels: where notices are sent.
-    """
+    FILE: ClassVar = declare.SettingsFile(
+        "curator", "curator.toml: the curator's server"
+    )  # fmt: skip
 
-    listen: str
-    key: Path
-    manifest: Path
-    organiser_key: Path
-    schema: Path
-    state: Path
-    patience: float
-    lease_days: float = LEASE_DAYS
-    runs_at_once: int = RUNS_AT_ONCE
-    metrics: str | None = None
-    reflection: bool = False
-    channels: tuple[Channel, ...] = ()
-
-
-def load_config(path: Path) -> CuratorConfig:
-    """Read curator.toml; every fault at once."""
-    document = read_toml(path, "curator", lambda document: channel_problems(document, str(path)))
-    base = path.parent
-    return CuratorConfig(
-        listen=document["listen"],
-        key=base / document["key"],
-        manifest=base / document["manifest"],
-        organiser_key=base / document["organiser_key"],
-        schema=base / document["schema"],
-        state=base / document["state"],
-        patience=float(document["patience"]),
-        lease_days=float(document.get("lease_days", LEASE_DAYS)),
-        runs_at_once=document.get("runs_at_once", RUNS_AT_ONCE),
-        metrics=document.get("metrics"),
-        reflection=document.get("reflection", False),
-        channels=channels_of(document, base),
+    listen: str = declare.of_form(
+        declare.ADDRESS,
+        "address to bind, `host:port`; port 0 takes a free one, which `--port-file FILE` writes to a file",
     )
+    key: Path = declare.path(
+        "path of the private key (PEM) of the certificate that the manifest lists for the curator", start="tls.key"
+    )
+    manifest: Path = declare.path(
+        "path of `manifest.json`, which comes from the organiser: `privity curator accept FILE`", start="manifest.json"
+    )
+    organiser_key: Path = declare.path("path of the organiser's public signing key (base64)", start="organiser.pub")
+    schema: Path = declare.path("path of the schema; its digest must match the manifest's", start="schema.json")
+    state: Path = declare.path(
+        "folder of `journal.sqlite` and of `releases/RUN/`; created if absent. It must survive restarts: back it up",
+        start="state",
+    )
+    patience: float = declare.positive(
+        "seconds: if a party that was asked something gives no sign of life for so long, the run stops and names it."
+        " `privity run resume` continues the run", start=60.0,
+    )  # fmt: skip
+    lease_days: float = declare.positive(
+        "days for which a run may stand still, stopped or waiting for somebody, before it expires", default=14,
+        example="14",
+    )  # fmt: skip
+    runs_at_once: int = declare.whole(
+        "runs that work side by side; those that wait for people do not count. A party keeps randomness and tables of"
+        " powers for two keys", 1, 16, default=RUNS_AT_ONCE,
+    )  # fmt: skip
+    metrics: str | None = declare.of_form(
+        declare.ADDRESS, "address of the metrics for Prometheus over plain HTTP, `host:port` (docs/observability.md)",
+        default=None, by_default="none", example='"127.0.0.1:9464"',
+    )  # fmt: skip
+    reflection: bool = declare.flag(
+        "whether members may ask which services and messages there are", default=False, example="true"
+    )
+    notices: tuple[Channel, ...] = notices_key()
+
+
+def load_config(file: Path) -> CuratorConfig:
+    """Read curator.toml; every fault at once."""
+    return CuratorConfig(**declare.read_settings(CuratorConfig, file))
 
 
 class Certificates:
@@ -152,7 +153,7 @@ class CuratorServer:
         schemas = SchemaFile(config.schema, schema)
         lease, at_once = config.lease_days * DAY, config.runs_at_once
         self.runs = Runs(
-            config.state, manifests, schemas, self.desk, self.metrics, lease, at_once, config.channels, config.key
+            config.state, manifests, schemas, self.desk, self.metrics, lease, at_once, config.notices, config.key
         )
         # What goes beyond is hung up on, so that journals and files of the node's own can be opened at any time.
         self._most_connections = open_files() // 2

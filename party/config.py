@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from prometheus_client import CollectorRegistry
 
 from privity.common.consortium.manifest import CURATOR, Manifest
 from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.consortium.schema_file import END_AWAITED, SchemaFile
-from privity.common.data.dialect import dialect_problems
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.formats.toml_file import read_toml
-from privity.common.node.proxy import Proxy, proxy_of, proxy_problems
-from privity.common.notices.channels import Channel, channel_problems, channels_of
+from privity.common.formats import declared_keys as declare
+from privity.common.node.proxy import Proxy, proxy_key
+from privity.common.notices.channels import Channel, notices_key
 from privity.common.notices.outbox import Outbox
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.ledger_folder import open_ledger
@@ -41,7 +41,7 @@ from privity.party.policy import Policy, load_policy
 from privity.party.policy_file import PolicyFile, note_policy
 from privity.party.run_expiry import LastHeard
 from privity.party.sources.rows import Rows
-from privity.party.sources.source_settings import RowSettings, row_settings
+from privity.party.sources.source_settings import RowSettings
 from privity.party.step_answers import OtherSchemaError, PartyEngine, check_schema
 from privity.party.transcript import TRANSCRIPTS
 
@@ -58,77 +58,63 @@ AT_WORK_SECONDS = 3600.0
 """A run that was heard of within so long, and has not ended, is taken to be at work."""
 
 DAY = 86400.0
-LEASE_DAYS = 30.0
-"""Longer than a curator's: what it still drives must be here."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PartyConfig:
-    """Paths are relative to the file that names them.
+    """party.toml."""
 
-    Attributes:
-        name: this party's name in the manifest.
-        curator: address to dial, ``host:port``.
-        curator_name: host name that the curator's certificate must show, if it is not the one dialled.
-        rows: where they are, and how they are held.
-        state: folder of the journal; it must outlive restarts.
-        ledger: the population's ledger; None is the account's.
-        lease: seconds without a word about a run after which what is kept of it is erased.
-        metrics: address at which figures for Prometheus are shown, ``host:port``; None shows none.
-        proxy: to dial through; without one the environment's variables count.
-        channels: where notices are sent.
-    """
+    FILE: ClassVar = declare.SettingsFile(
+        "party", "party.toml: a data owner's node", together={"person": ["order"], "order": ["person"]},
+    )  # fmt: skip
 
-    name: str
-    curator: str
-    curator_name: str | None
-    rows: RowSettings
-    schema: Path
-    policy: Path
-    manifest: Path
-    organiser_key: Path
-    keys: Path
-    certificate: Path
-    key: Path
-    state: Path
-    ledger: Path | None = None
-    lease: float = LEASE_DAYS * DAY
-    metrics: str | None = None
-    proxy: Proxy | None = None
-    channels: tuple[Channel, ...] = ()
+    name: str = declare.of_form(declare.NAME, "this party's name in the manifest")
+    curator: str = declare.of_form(declare.ADDRESS, "address to connect to, `host:port`")
+    curator_name: str | None = declare.text(
+        "host name in the curator's certificate, if it differs from the address", default=None
+    )
+    proxy: Proxy | None = proxy_key()
+    rows: RowSettings = declare.part(RowSettings)
+    schema: Path = declare.path("path of the schema; its digest must match the manifest's", start="schema.json")
+    policy: Path = declare.path("path of `policy.toml`", start="policy.toml")
+    manifest: Path = declare.path(
+        "path of `manifest.json`, which comes from the curator and is signed by the organiser", start="manifest.json"
+    )
+    organiser_key: Path = declare.path("path of the organiser's public signing key (base64)", start="organiser.pub")
+    keys: Path = declare.path(
+        "folder of `signing.pem`, `sealing.pem` and `agreement.pem`, which must match the manifest", start="keys"
+    )
+    certificate: Path = declare.path("path of the TLS client certificate (PEM)", start="tls.pem")
+    key: Path = declare.path("path of the certificate's private key (PEM)", start="tls.key")
+    state: Path = declare.path(
+        "folder of `journal.sqlite`, `node-id` and `transcripts/`; created if absent. It must survive restarts: back"
+        " it up", start="state",
+    )  # fmt: skip
+    ledger: Path | None = declare.path(
+        "path of the population's ledger. Several nodes may name the same one", default=None,
+        by_default="the one of the user account (`privity population list`)", example='"/srv/privity/people.sqlite"',
+    )  # fmt: skip
+    lease_days: float = declare.positive(
+        "the party erases what it keeps of a run after so many days without news of it. Its charges stay. Make it"
+        " longer than the curator's: what that still drives must be here", default=30, example="30",
+    )  # fmt: skip
+    metrics: str | None = declare.of_form(
+        declare.ADDRESS, "address of the metrics for Prometheus over plain HTTP, `host:port` (docs/observability.md)",
+        default=None, by_default="none", example='"127.0.0.1:9465"',
+    )  # fmt: skip
+    notices: tuple[Channel, ...] = notices_key()
+
+    @property
+    def lease(self) -> float:
+        """Seconds without a word about a run after which what is kept of it is erased."""
+        return self.lease_days * DAY
 
 
-def load_config(path: Path) -> PartyConfig:
+def load_config(file: Path) -> PartyConfig:
     """Read party.toml; every fault at once."""
-    document = read_toml(
-        path,
-        "party",
-        lambda document: [
-            *proxy_problems(document, str(path)),
-            *dialect_problems(document.get("dialect", {}), str(path)),
-            *channel_problems(document, str(path)),
-        ],
-    )
-    base = path.parent
-    return PartyConfig(
-        name=document["name"],
-        curator=document["curator"],
-        curator_name=document.get("curator_name"),
-        rows=row_settings(document, base, base / document["state"] / CODED),
-        schema=base / document["schema"],
-        policy=base / document["policy"],
-        manifest=base / document["manifest"],
-        organiser_key=base / document["organiser_key"],
-        keys=base / document["keys"],
-        certificate=base / document["certificate"],
-        key=base / document["key"],
-        state=base / document["state"],
-        ledger=base / document["ledger"] if "ledger" in document else None,
-        lease=float(document.get("lease_days", LEASE_DAYS)) * DAY,
-        metrics=document.get("metrics"),
-        proxy=proxy_of(document),
-        channels=channels_of(document, base),
-    )
+    values = declare.read_settings(PartyConfig, file)
+    rows = {name: values.pop(name) for name in declare.keys_of(RowSettings) if name in values}
+    return PartyConfig(rows=RowSettings(**rows, base=file.parent, cache=values["state"] / CODED), **values)
 
 
 def read_policy(config: PartyConfig, known: Sequence[str] | None = None) -> Policy:
@@ -167,7 +153,7 @@ def node_id(state: Path) -> str:
 
 def outbox_of(config: PartyConfig, journal: Journal) -> Outbox:
     """The notices of this node."""
-    return Outbox(journal, config.name, config.channels)
+    return Outbox(journal, config.name, config.notices)
 
 
 def ledger_of(config: PartyConfig, population: str) -> Ledger:
@@ -319,7 +305,7 @@ class Node:
         return True
 
     def certificates(self) -> dict[str, str]:
-        """This party's own certificate and the curator's, by ``ROLE/NAME``, as they are now."""
+        """This party's own certificate and the curator's, by ``ROLE/declare.NAME``, as they are now."""
         found = {f"party/{self.config.name}": self.config.certificate.read_text(encoding="ascii")}
         if self.manifests.exists():
             curator = self.manifests.current().certificate_of("curator", CURATOR)

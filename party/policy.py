@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError, Problem
-from privity.common.formats.toml_file import read_toml
-from privity.common.privacy.budget import budget_problems, parse_delta, parse_epsilon, readable
+from privity.common.formats import declared_keys as declare
+from privity.common.privacy.budget import readable
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.protocol.run_spec import RunSpec
-from privity.common.protocol.secure_sum_method import Method
-from privity.common.runs.run_limits import RunLimits, cost_of_a_person
+from privity.common.runs.run_limits import RunLimits, cost_of_a_person, epsilon_key
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.text.short_values import shorten
-
-FORMAT_VERSION = 1
 
 
 class Approval(Enum):
@@ -32,34 +28,51 @@ class Approval(Enum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Policy(RunLimits):
-    """All that an owner agrees to: limits of which none is left open, on rows of certain people.
+class People:
+    """Whose rows a policy is about: the first key of the file."""
 
-    Attributes:
-        population: the people in these rows, as they are declared.
-        secure_sums: Paillier alone unless the file says so.
-        exponents: short ones only if the file says so.
-        approval: whether a person approves each run.
-        runs_per_day, epsilon_per_day: most runs, and most that they may cost one of these people, that are approved
-            within a day without asking anybody; None sets no limit.
-        published: names of the limits that operators may know beforehand.
-    """
+    population: Population = declare.text(
+        "the people in these rows, by the name in `privity population declare`, which also states what all releases may"
+        " cost one of them and how many rows one of them has. A new extract of the same people keeps the name"
+    )
 
-    population: Population
-    epsilon_per_run: Fraction = field()
-    delta_per_run: Fraction = field()
-    algorithms: tuple[str, ...] = field()
-    minimum_parties: int = field()
-    minimum_tolerate: int = field()
-    minimum_key_bits: int = field()
-    secure_sums: tuple[str, ...] = (Method.PAILLIER.value,)
-    exponents: tuple[str, ...] = (Exponents.HALF.value, Exponents.FULL.value)
-    approval: Approval = Approval.MANUAL
-    runs_per_day: int | None = None
-    epsilon_per_day: Fraction | None = None
-    parties_per_person: int = 1
-    evaluation: bool = False
-    published: tuple[str, ...] = ()
+
+@dataclass(frozen=True, kw_only=True)
+class Policy(RunLimits, People):
+    """All that an owner agrees to: limits of which none is left open, on rows of certain people."""
+
+    FILE: ClassVar = declare.SettingsFile(
+        "policy", "policy.toml: what a data owner agrees to",
+        "Nothing runs that it does not allow: review every line. A node at work obeys a change at once.",
+    )  # fmt: skip
+
+    epsilon_per_run: Fraction = declare.always(RunLimits, "epsilon_per_run")
+    delta_per_run: Fraction = declare.always(RunLimits, "delta_per_run")
+    approval: Approval = declare.choice(
+        "who approves a run that this policy allows: with `manual` each run waits for `privity party approve`; with"
+        " `by-policy` it goes on by itself", Approval, default=Approval.MANUAL.value, label="Who approves a run",
+    )  # fmt: skip
+    runs_per_day: int | None = declare.whole(
+        "with `by-policy`: the most runs that are approved within 24 hours without asking, however they ended. One more"
+        " waits for `privity party approve`, or until it is within the limit", 1, 100_000, default=None,
+        by_default="no limit", example="3", label="Most runs a day without asking",
+    )  # fmt: skip
+    epsilon_per_day: Fraction | None = epsilon_key(
+        "with `by-policy`: the most epsilon that those runs together may cost one of these people, exact", default=None,
+        by_default="no limit", example='"1"', label="Most these runs may cost a day (epsilon)",
+    )  # fmt: skip
+    published: tuple[str, ...] = declare.some_of(
+        "names of the limits whose values operators may know before they submit a run, so that they ask for none that"
+        " would be refused. A refusal names its limit in any case", list(declare.keys_of(RunLimits)), 0, default=[],
+        by_default="none", start=list(declare.keys_of(RunLimits)), label="Limits that operators may know",
+    )  # fmt: skip
+
+    def __post_init__(self) -> None:
+        for name, key in declare.keys_of(RunLimits).items():
+            if getattr(self, name) is None and key.required:
+                raise TypeError(f"a policy without {name}")
+            if getattr(self, name) is None and key.default is not None:
+                object.__setattr__(self, name, key.by_itself())
 
     def publication(self) -> tuple[RunLimits, int]:
         """The limits that operators may know, and the rows of a person that prices are counted with."""
@@ -93,39 +106,21 @@ def refuse(party: str, reasons: Sequence[str]) -> None:
         raise PrivityError(Catalogue.REFUSED_BY_POLICY, party=party, reason="; ".join(reasons), reasons=tuple(reasons))
 
 
-def load_policy(path: Path, declared: Callable[[str], Population], known: Sequence[str] | None = None) -> Policy:
+def load_policy(file: Path, declared: Callable[[str], Population], known: Sequence[str] | None = None) -> Policy:
     """Read policy.toml; raises PrivityError or ProblemsFound, and then the party must refuse all runs.
 
     Args:
         declared: finds the declaration of a population by its name.
         known: names of the schema's attributes, where there is a schema.
     """
-    document = read_toml(path, "policy", lambda found: _problems(found, str(path), known))
-    population = declared(document["population"])
-    delta, daily = document.get("delta_per_run"), document.get("epsilon_per_day")
-    return Policy(
-        population=population,
-        epsilon_per_run=parse_epsilon(document["epsilon_per_run"]),
-        delta_per_run=population.total_delta if delta is None else parse_delta(delta),
-        algorithms=tuple(document["algorithms"]),
-        minimum_parties=document["minimum_parties"],
-        minimum_tolerate=document["minimum_tolerate"],
-        minimum_key_bits=document["minimum_key_bits"],
-        approval=Approval(document.get("approval", Approval.MANUAL.value)),
-        runs_per_day=document.get("runs_per_day"),
-        epsilon_per_day=None if daily is None else parse_epsilon(daily, "epsilon_per_day"),
-        parties_per_person=document.get("parties_per_person", 1),
-        attributes=tuple(document["attributes"]) if "attributes" in document else None,
-        evaluation=document.get("evaluation", False),
-        **{key: tuple(document[key]) for key in ("secure_sums", "exponents", "published") if key in document},
-    )
+    values = declare.read_settings(Policy, file, lambda found: _problems(found, str(file), known))
+    people = declared(values["population"])
+    return Policy(**{"delta_per_run": people.total_delta, **values, "population": people})
 
 
 def _problems(document: dict[str, Any], file: str, known: Sequence[str] | None) -> list[Problem]:
-    """Faults that the format does not know of: epsilons and deltas, and names of things that do not exist."""
-    problems = budget_problems(document, file, ["epsilon_per_run", "epsilon_per_day"], ["delta_per_run"])
-    problems += _idle(document, file)
-    problems += _unknown(document, file, "algorithms", ALGORITHMS)
+    """Faults that lie between keys, and names of things that do not exist."""
+    problems = [*_idle(document, file), *_unknown(document, file, "algorithms", ALGORITHMS)]
     if known is not None:
         problems += _unknown(document, file, "attributes", known)
     return problems

@@ -4,7 +4,8 @@ A format ``NAME`` is the file ``common/formats/NAME.schema.json``. JSON is read 
 ``int`` of any size, all others as ``decimal.Decimal``. A fault names the place in the file and what to write there.
 
 Open this file for how a document is checked, ``toml_file.py`` for settings that people write, ``line_numbers.py`` for
-where in a file a fault is, and ``given_values.py`` for options and arguments.
+where in a file a fault is, ``declared_keys.py`` to declare a key of such a file, and ``given_values.py`` for options
+and arguments.
 """
 
 from __future__ import annotations

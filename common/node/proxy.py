@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import unquote
 
 from privity.common.errors import Problem
+from privity.common.formats.declared_keys import text
 from privity.common.text.visible import in_line
 
 _NAME = r"(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})"
@@ -72,9 +73,14 @@ def proxy_problems(document: dict[str, Any], file: str) -> list[Problem]:
     return []
 
 
-def proxy_of(document: dict[str, Any]) -> Proxy | None:
-    """The proxy that a checked settings file names."""
-    return parse_proxy(document["proxy"]) if "proxy" in document else None
+def proxy_key() -> Any:
+    """The key ``proxy`` of a settings file."""
+    return text(
+        "proxy to connect through (HTTP CONNECT), `http://HOST:PORT` or `http://USER:PASSWORD@HOST:PORT`, in which"
+        " `%40` stands for `@` and `%3A` for `:`. Keep the file to yourself if there is a password in it",
+        4096, default=None, read=lambda value, _folder: parse_proxy(value), problems=proxy_problems,
+        example='"http://proxy.example.org:3128"',
+    )  # fmt: skip
 
 
 def proxy_of_environment(host: str) -> Proxy | None:

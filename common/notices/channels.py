@@ -18,6 +18,7 @@ from urllib.parse import urlsplit
 
 from privity.common import formats
 from privity.common.errors import Problem
+from privity.common.formats.declared_keys import table
 from privity.common.text.hosts import is_here
 from privity.common.text.visible import cut
 
@@ -202,9 +203,14 @@ def _may_be_called(url: str) -> bool:
     return parts.scheme == "https" or (parts.scheme == "http" and is_here(host))
 
 
-def channels_of(document: dict[str, Any], base: Path) -> tuple[Channel, ...]:
-    """The channels that checked settings name; paths are relative to ``base``."""
-    settings = document.get("notices", {})
+def notices_key() -> Any:
+    """The table ``notices`` of a settings file."""
+    meaning = 'where notices are sent (docs/formats.md, "Notices"), a table at the end of the file'
+    return table(meaning, channels_of, channel_problems, by_default="nowhere")
+
+
+def channels_of(settings: dict[str, Any], base: Path) -> tuple[Channel, ...]:
+    """The channels that a checked table names; paths are relative to ``base``."""
     found: list[Channel] = []
     if "webhook" in settings:
         found.append(Webhook(settings["webhook"]))

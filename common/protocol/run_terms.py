@@ -123,11 +123,14 @@ class RunTerms:
     secure_sum: SumKind = term(
         SumTerm(
             Option(
-                "how sums over the parties are taken: by encryption, or by random numbers that cancel, which is faster"
-                " (docs/secure_sums.md)",
+                "how sums over the parties are taken: paillier, by encryption, or masks, by random numbers that cancel,"
+                " which is faster (docs/secure_sums.md)",
                 choice(Method), Method.PAILLIER.value, label="How sums are taken",
             ),
-            Option("kind of Paillier's randomness; masks have none", choice(Exponents), by_default="half"),
+            Option(
+                "randomness of Paillier's encryption: half, short or full; masks have none", choice(Exponents),
+                by_default="half",
+            ),
         )
     )  # fmt: skip
     attributes: tuple[str, ...] | None = term(
@@ -140,7 +143,7 @@ class RunTerms:
         EvaluationTerm(
             Option(
                 "share of epsilon for which the parties score the synthetic table on their rows",
-                exact(parse_epsilon), by_default="none, and nothing is scored", key=("evaluation", "epsilon"),
+                exact(parse_epsilon), by_default="none", key=("evaluation", "epsilon"),
             ),
             Option(
                 "attributes that a classifier predicts for these scores", names(MOST_TARGETS, least=0),

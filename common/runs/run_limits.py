@@ -9,46 +9,88 @@ from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any
 
-from privity.common.privacy.budget import readable
+from privity.common.crypto.residues import Exponents
+from privity.common.formats import LINE
+from privity.common.formats import declared_keys as declare
+from privity.common.privacy.budget import budget_problems, parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.protocol.run_spec import RunSpec
-from privity.common.protocol.secure_sum_method import SumKind
-from privity.common.synthesis.algorithms import budget_of
+from privity.common.protocol.secure_sum_method import Method, SumKind
+from privity.common.synthesis.algorithms import ALGORITHMS, budget_of
 
 Rules = list[tuple[bool, str]]
 """Whether each holds, and what to say if it does not."""
 
+LINE_OF_TEXT = {"type": "string", "maxLength": 1000, "pattern": LINE}
+
+
+MOST_PARTIES = 1000
+
+
+def epsilon_key(meaning: str, **how: Any) -> Any:
+    """A key of a settings file that holds an epsilon."""
+    problems = lambda found, file: budget_problems(found, file, epsilons=[*found])  # noqa: E731
+    return declare.text(meaning, 100, read=lambda value, _folder: parse_epsilon(value), problems=problems, **how)
+
+
+def delta_key(meaning: str, **how: Any) -> Any:
+    """The same of a delta."""
+    problems = lambda found, file: budget_problems(found, file, deltas=[*found])  # noqa: E731
+    return declare.text(meaning, 100, read=lambda value, _folder: parse_delta(value), problems=problems, **how)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunLimits:
-    """Limits by the keys of policy.toml. None refuses nothing: what is not known here, or not limited.
+    """Limits by the keys of policy.toml. None refuses nothing: what is not known here, or not limited."""
 
-    Attributes:
-        epsilon_per_run: what one run may cost one of the party's people.
-        delta_per_run: the same for delta; 0 allows pure differential privacy only.
-        algorithms: names of the algorithms that may run.
-        minimum_parties: a run over fewer parties is refused.
-        minimum_tolerate: a run that tolerates fewer colluding parties is refused; at least 1.
-        minimum_key_bits: a run under a shorter Paillier modulus is refused.
-        secure_sums: methods of secure sums that may be used.
-        exponents: kinds of exponents of Paillier's randomness.
-        parties_per_person: most parties of the consortium at which one of these people has rows.
-        attributes: names of those that a run may be about; None stands for all.
-        evaluation: whether runs may score what comes out on these rows, for a share of their epsilon.
-    """
-
-    epsilon_per_run: Fraction | None = None
-    delta_per_run: Fraction | None = None
-    algorithms: tuple[str, ...] | None = None
-    minimum_parties: int | None = None
-    minimum_tolerate: int | None = None
-    minimum_key_bits: int | None = None
-    secure_sums: tuple[str, ...] | None = None
-    exponents: tuple[str, ...] | None = None
-    parties_per_person: int | None = None
-    attributes: tuple[str, ...] | None = None
-    evaluation: bool | None = None
+    epsilon_per_run: Fraction | None = declare.or_none(epsilon_key(
+        "the most epsilon that one run may cost one of these people, exact. Write for instance 0.5 or 1/3; less is more"
+        " private, and makes a less accurate table", start="1", label="Most one run may cost (epsilon)",
+    ))  # fmt: skip
+    delta_per_run: Fraction | None = declare.or_none(delta_key(
+        "the most delta that one run may cost one of these people, exact: the small chance that it may exceed its"
+        " epsilon. 0 allows none", default=None, by_default="the total that is declared for these people",
+        label="Most one run may cost besides (delta)",
+    ))  # fmt: skip
+    algorithms: tuple[str, ...] | None = declare.or_none(declare.names(
+        "names of the algorithms that may run; `privity algorithms` lists all", LINE_OF_TEXT, choices=tuple(ALGORITHMS),
+        label="Algorithms",
+    ))  # fmt: skip
+    minimum_parties: int | None = declare.or_none(declare.whole(
+        "a run over fewer parties is refused", 2, MOST_PARTIES, label="Fewest parties"
+    ))  # fmt: skip
+    minimum_tolerate: int | None = declare.or_none(declare.whole(
+        "a run that tolerates fewer colluding parties is refused. So many of the other parties may join forces without"
+        " learning this party's sums", 1, MOST_PARTIES, label="Fewest colluding parties tolerated", technical=True,
+    ))  # fmt: skip
+    minimum_key_bits: int | None = declare.or_none(declare.whole(
+        "a run with a shorter Paillier modulus is refused. It is the key of encrypted sums, in bits; 3072 is usual",
+        2048, 8192, start=3072, label="Shortest key of encrypted sums, in bits", technical=True,
+    ))  # fmt: skip
+    secure_sums: tuple[str, ...] | None = declare.or_none(declare.some_of(
+        "the allowed methods of secure sums (docs/secure_sums.md): `paillier`, by encryption, and `masks`, by random"
+        " numbers that cancel, which is faster", [one.value for one in Method], default=[Method.PAILLIER.value],
+        label="Secure sums", technical=True,
+    ))  # fmt: skip
+    exponents: tuple[str, ...] | None = declare.or_none(declare.some_of(
+        "the allowed kinds of randomness of Paillier's encryption. `short` is fastest, and rests on a stronger"
+        " assumption", [one.value for one in Exponents], default=[Exponents.HALF.value, Exponents.FULL.value],
+        label="Exponents of encrypted sums", technical=True,
+    ))  # fmt: skip
+    parties_per_person: int | None = declare.or_none(declare.whole(
+        "the most parties of the consortium at which one of these people has rows. What a run costs a person is counted"
+        " with it; a manifest with a smaller number is refused", 1, MOST_PARTIES, default=1,
+        label="Most parties at which one person has rows",
+    ))  # fmt: skip
+    attributes: tuple[str, ...] | None = declare.or_none(declare.names(
+        "names of the attributes that a run may be about", LINE_OF_TEXT | {"minLength": 1}, default=None,
+        by_default="all of the schema", example='["age"]', label="Attributes",
+    ))  # fmt: skip
+    evaluation: bool | None = declare.or_none(declare.flag(
+        "whether runs may spend a share of their epsilon on scoring the synthetic table on these rows", default=False,
+        example="true", label="Scores of the synthetic table",
+    ))  # fmt: skip
 
     def refusals(
         self,

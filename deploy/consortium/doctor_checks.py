@@ -76,7 +76,7 @@ def examine_party(file: Path) -> Iterator[Check]:
     yield at_curator.connection
     if config.metrics:
         yield _listening("metrics", config.metrics)
-    yield from _notices("party", config.channels, config.state / party_config.JOURNAL_FILE)
+    yield from _notices("party", config.notices, config.state / party_config.JOURNAL_FILE)
 
 
 def examine_curator(file: Path) -> Iterator[Check]:
@@ -97,7 +97,7 @@ def examine_curator(file: Path) -> Iterator[Check]:
     yield _listening("address", config.listen)
     if config.metrics:
         yield _listening("metrics", config.metrics)
-    yield from _notices("curator", config.channels, config.state / JOURNAL_FILE)
+    yield from _notices("curator", config.notices, config.state / JOURNAL_FILE)
 
 
 def examine_operator(file: Path) -> Iterator[Check]:
@@ -166,7 +166,7 @@ def _notices(role: str, channels: Sequence[Channel], journal: Path) -> Iterator[
 def _private_of_party(file: Path, config: party_config.PartyConfig) -> Iterator[Path]:
     """Files of an owner: settings, which may hold passwords, keys, what was answered, coded rows, ledgers."""
     yield from (file, config.policy)
-    yield from (each.password for each in config.channels if isinstance(each, Mail) and each.password)
+    yield from (each.password for each in config.notices if isinstance(each, Mail) and each.password)
     yield from KeyFiles(config.name, config.keys, config.certificate, config.key).private_ones()
     for folder in (config.state, ledgers_folder()):
         yield from (path for path in sorted(folder.rglob("*")) if path.is_file())

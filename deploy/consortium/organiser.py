@@ -10,7 +10,7 @@ import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from privity.common.consortium.invitation import Invite, Join, read_join
 from privity.common.consortium.manifest import CURATOR, Manifest, check_members, sign_manifest
@@ -20,64 +20,63 @@ from privity.common.crypto.certificates import Authority, Role, issue_for_reques
 from privity.common.crypto.identity import Identity
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from privity.common.formats import read_json
-from privity.common.formats.toml_file import read_toml
+from privity.common.formats import LINE, read_json
+from privity.common.formats import declared_keys as declare
+from privity.common.runs.run_limits import MOST_PARTIES
 from privity.common.storage.canonical_json import b64
 from privity.common.storage.safe_files import write_private, write_whole
 
-TEMPLATE = """\
-# What the members of this consortium agreed on. The organiser keeps this file; nothing in it is secret.
-format_version = 1
 
-# Name of the consortium, as everybody will see it.
-name = {name}
-
-# Where parties and operators reach the curator, host:port. Parties only ever dial out to it.
-curator = {curator}
-
-# More names or addresses for the curator's certificate, if it is reached under several.
-# hosts = ["10.0.0.5"]
-
-# The schema of the joint table (docs/schema.md): the same for all parties, declared, never read from rows.
-schema = {schema}
-
-# The data owners, in their public order, and the people who may submit runs.
-parties = [{parties}]
-operators = ["operator"]
-
-# If one of the parties also runs the curator, name it: it is then never a combiner.
-# curator_member = "north"
-
-# No run over fewer parties, and none that withstands fewer of them pooling what they know.
-minimum_parties = {minimum_parties}
-minimum_tolerate = 1
-
-# At how many of the parties one person may have rows. What a run costs a person adds up over them.
-parties_per_person = 1
-"""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """consortium.toml.
+    """consortium.toml."""
 
-    Attributes:
-        curator: ``host:port``.
-        hosts: all names of the curator in its certificate, the dialled one first.
-        paused: parties that new runs leave out.
-    """
+    FILE: ClassVar = declare.SettingsFile(
+        "consortium", "consortium.toml: what the members agreed on",
+        f"The organiser keeps this file; nothing in it is secret. {declare.PATHS}",
+    )  # fmt: skip
 
-    name: str
-    curator: str
-    hosts: tuple[str, ...]
-    schema: Path
-    parties: tuple[str, ...]
-    operators: tuple[str, ...]
-    curator_member: str | None
-    minimum_parties: int
-    minimum_tolerate: int
-    parties_per_person: int
-    paused: tuple[str, ...] = ()
+    name: str = declare.text("name of the consortium, as everybody will see it", 60)
+    curator: str = declare.of_form(
+        declare.PUBLIC_ADDRESS,
+        "address to which parties and operators connect, `host:port`. They only ever dial out to it",
+    )
+    hosts: tuple[str, ...] = declare.names(
+        "more names and addresses in the curator's certificate, if it is reached under several",
+        {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": LINE}, 0, default=[], by_default="none",
+        example='["10.0.0.5"]',
+    )  # fmt: skip
+    schema: Path = declare.path(
+        "path of the schema of the joint table (docs/schema.md): the same for all parties, declared, never read from"
+        " rows"
+    )
+    parties: tuple[str, ...] = declare.names("names of the data owners, in their public order", declare.NAME, 2)
+    operators: tuple[str, ...] = declare.names(
+        "names of the members who may submit runs; each run belongs to its submitter", declare.NAME, start=["operator"]
+    )
+    curator_member: str | None = declare.of_form(
+        declare.NAME, "the party that operates the curator, if one does; it is never a combiner", default=None,
+        by_default="none", example='"north"',
+    )  # fmt: skip
+    minimum_parties: int = declare.whole(
+        "a run over fewer parties is refused, whatever the parties' policies say", 2, MOST_PARTIES
+    )
+    minimum_tolerate: int = declare.whole(
+        "a run that tolerates fewer colluding parties is refused", 1, MOST_PARTIES, start=1
+    )
+    parties_per_person: int = declare.whole(
+        "the most parties at which one person has rows. What a run costs a person adds up over them", 1, MOST_PARTIES,
+        default=1, start=1,
+    )  # fmt: skip
+    paused: tuple[str, ...] = declare.names(
+        "names of the parties that new runs leave out; `privity consortium pause` writes it", declare.NAME, default=[],
+        by_default="none",
+    )  # fmt: skip
+
+    @property
+    def all_hosts(self) -> tuple[str, ...]:
+        """All names of the curator in its certificate, the dialled one first."""
+        return tuple(dict.fromkeys([self.curator.rpartition(":")[0], *self.hosts]))
 
     def role_of(self, member: str) -> Role | None:
         """The role under which a name is declared, None if it is not."""
@@ -89,7 +88,7 @@ class Agreement:
         return (CURATOR, *self.parties, *self.operators)
 
 
-def load_agreement(path: Path) -> Agreement:
+def load_agreement(file: Path) -> Agreement:
     """Read consortium.toml; every fault at once."""
 
     def also(document: dict[str, Any]) -> list[Problem]:
@@ -100,41 +99,28 @@ def load_agreement(path: Path) -> Agreement:
         twice = {*parties} & {*operators} | {name for name in (*parties, *operators) if name == CURATOR}
         if twice:
             message = f"{', '.join(sorted(map(str, twice)))}: a name stands for one member in one role."
-            problems.append(Problem(str(path), "operators", "unique", message, "Use another name."))
+            problems.append(Problem(str(file), "operators", "unique", message, "Use another name."))
         if document.get("curator_member") not in (None, *parties):
             message, remedy = "it is none of the parties.", "Name a party, or leave it out."
-            problems.append(Problem(str(path), "curator_member", "member", message, remedy))
+            problems.append(Problem(str(file), "curator_member", "member", message, remedy))
         if isinstance(paused := document.get("paused", []), list) and {*map(str, paused)} - {*map(str, parties)}:
             message, remedy = "it names what is none of the parties.", "Name parties, or leave it out."
-            problems.append(Problem(str(path), "paused", "member", message, remedy))
+            problems.append(Problem(str(file), "paused", "member", message, remedy))
         least, tolerated = document.get("minimum_parties"), document.get("minimum_tolerate")
         if isinstance(least, int) and least > len(parties):
             message = f"there are {len(parties)} parties."
-            problems.append(Problem(str(path), "minimum_parties", "reachable", message, "Ask for no more than that."))
+            problems.append(Problem(str(file), "minimum_parties", "reachable", message, "Ask for no more than that."))
         if isinstance(least, int) and isinstance(tolerated, int) and tolerated >= least:
             message = "a run of so many parties could not withstand so many of them."
             remedy = "Use a number below minimum_parties."
-            problems.append(Problem(str(path), "minimum_tolerate", "reachable", message, remedy))
+            problems.append(Problem(str(file), "minimum_tolerate", "reachable", message, remedy))
         everywhere = document.get("parties_per_person")
         if isinstance(everywhere, int) and everywhere > len(parties):
             message = f"there are {len(parties)} parties."
-            problems.append(Problem(str(path), "parties_per_person", "reachable", message, "Write no more than that."))
+            problems.append(Problem(str(file), "parties_per_person", "reachable", message, "Write no more than that."))
         return problems
 
-    document = read_toml(path, "consortium", also)
-    return Agreement(
-        name=document["name"],
-        curator=document["curator"],
-        hosts=tuple(dict.fromkeys([document["curator"].rpartition(":")[0], *document.get("hosts", [])])),
-        schema=path.parent / document["schema"],
-        parties=tuple(document["parties"]),
-        operators=tuple(document["operators"]),
-        curator_member=document.get("curator_member"),
-        minimum_parties=document["minimum_parties"],
-        minimum_tolerate=document["minimum_tolerate"],
-        parties_per_person=document.get("parties_per_person", 1),
-        paused=tuple(document.get("paused", ())),
-    )
+    return Agreement(**declare.read_settings(Agreement, file, also))
 
 
 @dataclass(frozen=True)
@@ -196,13 +182,10 @@ class Organiser:
         authority = make_authority(name[:64])
         (organiser._private / "authority.pem").write_bytes(authority.cert_pem)
         write_private(organiser._private / "authority.key", authority.key_pem)
-        text = TEMPLATE.format(
-            name=json.dumps(name),
-            curator=json.dumps(curator),
-            schema=json.dumps(os.path.relpath(schema.absolute(), folder.absolute())),
-            parties=", ".join(json.dumps(party) for party in parties),
-            minimum_parties=max(2, len(parties)),
-        )
+        text = declare.new_file(
+            Agreement, name=name, curator=curator, schema=os.path.relpath(schema.absolute(), folder.absolute()),
+            parties=parties, minimum_parties=max(2, len(parties)),
+        )  # fmt: skip
         organiser.agreement_file.write_text(text, encoding="utf-8")
         return organiser
 
@@ -307,24 +290,24 @@ class Organiser:
         agreement, organiser = self.agreement(), self._identity()
         found, others, names = {}, {}, set()
         problems: list[Problem] = []
-        for path in sorted(self.joins.glob("*.json")):
+        for file in sorted(self.joins.glob("*.json")):
             try:
-                join = read_join(path, organiser)
+                join = read_join(file, organiser)
             except ProblemsFound as error:
                 problems += error.problems
                 continue
             except PrivityError as error:
-                problems.append(Problem(str(path), "", error.code, f"{error.message}.", error.remedy))
+                problems.append(Problem(str(file), "", error.code, f"{error.message}.", error.remedy))
                 continue
             if agreement.role_of(join.name) is None:
-                others[path] = join
+                others[file] = join
                 continue
             fits = (join.consortium, join.role) == (agreement.name, agreement.role_of(join.name))
             if not fits or join.name in names:
                 reason = "it is a second answer of this member." if fits else "it is for another consortium or role."
-                problems.append(Problem(str(path), "join", "member", reason, "Take it out of the folder."))
+                problems.append(Problem(str(file), "join", "member", reason, "Take it out of the folder."))
             names.add(join.name)
-            found[path] = join
+            found[file] = join
         if problems:
             raise ProblemsFound(problems)
         return Answers(found, others)
@@ -335,4 +318,4 @@ class Organiser:
             return join.certificate
         known = before.certificates.get(f"curator/{CURATOR}") if before is not None else None
         request, old = join.certificate.encode(), None if known is None else known.encode()
-        return issue_for_request(self._authority(), request, CURATOR, agreement.hosts, old).decode()
+        return issue_for_request(self._authority(), request, CURATOR, agreement.all_hosts, old).decode()

@@ -22,14 +22,16 @@ from privity.common.crypto.paillier import SMALLEST_BITS
 from privity.common.crypto.residues import Exponents
 from privity.common.data.coded_table import write_csv
 from privity.common.data.schema import Schema
+from privity.common.formats.declared_keys import new_file
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.population import Population
 from privity.common.protocol.secure_sum_method import SumKind
 from privity.common.storage.canonical_json import b64
 from privity.common.storage.safe_files import write_private
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.curator import joining as curator_joining
-from privity.party import joining as party_joining
+from privity.curator.server import CuratorConfig
+from privity.party.config import PartyConfig
+from privity.party.policy import Approval, Policy
 
 HOST = "localhost"
 POPULATION, LEDGER = "simulation", "state/ledger.sqlite"
@@ -118,7 +120,7 @@ def provision(
     common_files(consortium.curator)
     write_private(consortium.curator / "tls.key", server[1])
     (consortium.curator / "curator.toml").write_text(
-        curator_joining.settings_text("127.0.0.1:0", patience), encoding="utf-8"
+        new_file(CuratorConfig, listen="127.0.0.1:0", patience=patience), encoding="utf-8"
     )
     common_files(consortium.operator)
     _write_caller(consortium.operator, callers["operator/operator"])
@@ -128,15 +130,13 @@ def provision(
         identities[name].save(place / "keys")
         _write_caller(place, callers[f"party/{name}"])
         write_csv(frame, place / "data.csv", quote_all=True)
-        policy = _POLICY_TOML.format(
-            epsilon=limits.epsilon,
-            population=json.dumps(POPULATION),
-            tolerate=limits.tolerate,
-            key_bits=limits.key_bits or SMALLEST_BITS,
-            secure_sum=json.dumps([limits.secure_sum.method.value]),
-            exponents=json.dumps([(limits.secure_sum.exponents or Exponents.HALF).value]),
-            algorithms=json.dumps(list(ALGORITHMS)),
-        )
+        policy = new_file(
+            Policy, population=POPULATION, approval=Approval.BY_POLICY.value, evaluation=True,
+            epsilon_per_run=str(limits.epsilon), algorithms=list(ALGORITHMS), minimum_parties=2,
+            minimum_tolerate=limits.tolerate, minimum_key_bits=limits.key_bits or SMALLEST_BITS,
+            secure_sums=[limits.secure_sum.method.value],
+            exponents=[(limits.secure_sum.exponents or Exponents.HALF).value], published=[],
+        )  # fmt: skip
         write_private(place / "policy.toml", policy.encode())
         (place / LEDGER).parent.mkdir(mode=0o700)
         Ledger.declare(place / LEDGER, Population(POPULATION, limits.epsilon, limits.delta)).close()
@@ -147,7 +147,7 @@ def point_to(consortium: Consortium, port: int, data: Mapping[str, str] | None =
     """Write each party's party.toml with the curator's address; ``data`` says whose rows are elsewhere, and where."""
     for name in consortium.members:
         rows = (data or {}).get(name, "data.csv")
-        text = party_joining.settings_text(name, f"{HOST}:{port}", rows, LEDGER)
+        text = new_file(PartyConfig, name=name, curator=f"{HOST}:{port}", data=rows, ledger=LEDGER)
         write_private(consortium.party(name) / "party.toml", text.encode())
 
 
@@ -155,18 +155,3 @@ def _write_caller(place: Path, pair: tuple[bytes, bytes]) -> None:
     """What one who dials the curator needs for TLS."""
     (place / "tls.pem").write_bytes(pair[0])
     write_private(place / "tls.key", pair[1])
-
-
-_POLICY_TOML = """\
-format_version = 1
-population = {population}
-approval = "by-policy"
-evaluation = true
-epsilon_per_run = "{epsilon}"
-algorithms = {algorithms}
-minimum_parties = 2
-minimum_tolerate = {tolerate}
-minimum_key_bits = {key_bits}
-secure_sums = {secure_sum}
-exponents = {exponents}
-"""

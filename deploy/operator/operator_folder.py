@@ -2,30 +2,41 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import ClassVar
 
 from privity.common.consortium.key_renewal import Next
 from privity.common.consortium.manifest import Manifest
 from privity.common.consortium.manifest_file import ManifestFile
-from privity.common.formats.toml_file import read_toml
-from privity.common.node.proxy import proxy_of, proxy_problems
+from privity.common.formats import declared_keys as declare
+from privity.common.node.proxy import Proxy, proxy_key
 from privity.deploy.operator.operator_client import OperatorClient
 
 SETTINGS = "operator.toml"
-OPERATOR_TOML = """\
-# The operator's side (docs/formats.md). Paths are relative to this file.
-format_version = 1
-curator = {curator}
-# If this machine dials out through a proxy (HTTP CONNECT); keep the file to yourself if there is a password in it.
-# proxy = "http://proxy.example.org:3128"
-certificate = "tls.pem"
-key = "tls.key"
-# Comes from the curator, signed by the organiser; checked against organiser.pub. The certificate that it lists for the
-# curator is the only one that is taken for the curator's.
-manifest = "manifest.json"
-organiser_key = "organiser.pub"
-"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperatorConfig:
+    """operator.toml."""
+
+    FILE: ClassVar = declare.SettingsFile(
+        "operator", "operator.toml: how the operator reaches the curator"
+    )  # fmt: skip
+
+    curator: str = declare.of_form(declare.PUBLIC_ADDRESS, "address to connect to, `host:port`")
+    proxy: Proxy | None = proxy_key()
+    certificate: Path = declare.path(
+        "path of the operator's TLS certificate (PEM), as in the manifest", start="tls.pem"
+    )
+    key: Path = declare.path("path of the certificate's private key (PEM)", start="tls.key")
+    manifest: Path = declare.path(
+        "path of the newest manifest, which comes from the curator. The certificate that it lists for the curator is"
+        " the only one that is taken for the curator's", start="manifest.json",
+    )  # fmt: skip
+    organiser_key: Path = declare.path(
+        "path of the organiser's public key in base64, with which the manifest is checked", start="organiser.pub"
+    )
 
 
 def client_of(config: Path) -> OperatorClient:
@@ -49,12 +60,6 @@ def newest_manifest(config: Path) -> Manifest:
 
 def link_of(config: Path) -> OperatorClient:
     """The operator's link under the keys that are in use."""
-    document = read_toml(config, "operator", lambda document: proxy_problems(document, str(config)))
-    base = config.parent
-    return OperatorClient(
-        document["curator"],
-        ManifestFile(base / document["manifest"], base / document["organiser_key"]),
-        base / document["certificate"],
-        base / document["key"],
-        proxy_of(document),
-    )
+    settings = OperatorConfig(**declare.read_settings(OperatorConfig, config))
+    manifests = ManifestFile(settings.manifest, settings.organiser_key)
+    return OperatorClient(settings.curator, manifests, settings.certificate, settings.key, settings.proxy)

@@ -87,4 +87,4 @@ def notices(
 ) -> None:
     """Show what the curator told operators by e-mail or webhook, or send a trial."""
     settings = server.load_config(config)
-    shown.show(config, "curator", settings.channels, settings.state / JOURNAL_FILE, trial=trial)
+    shown.show(config, "curator", settings.notices, settings.state / JOURNAL_FILE, trial=trial)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
@@ -16,9 +15,10 @@ from privity.common.consortium.schema_file import SchemaFile
 from privity.common.crypto.certificates import name_in
 from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats.declared_keys import new_file
 from privity.common.storage.safe_files import write_private
 from privity.common.text.terminal import say
-from privity.deploy.operator.operator_folder import OPERATOR_TOML, SETTINGS, link_of, newest_manifest
+from privity.deploy.operator.operator_folder import SETTINGS, OperatorConfig, link_of, newest_manifest
 from privity.interfaces.cli import console
 
 operator_app = typer.Typer(no_args_is_help=True, help="Commands of the operator: folder, keys, browser console.")
@@ -42,7 +42,7 @@ def init(
     read = read_invite(invite, "operator")
     make_folder(folder, read, SETTINGS)
     file, content = make_join(folder, read)
-    write_private(folder / SETTINGS, OPERATOR_TOML.format(curator=json.dumps(read.curator)).encode())
+    write_private(folder / SETTINGS, new_file(OperatorConfig, curator=read.curator).encode())
     say(*hand_over(file, answer, content, read))
 
 

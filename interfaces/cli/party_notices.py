@@ -21,7 +21,7 @@ HERE = Path("party.toml")
 def notices(config: Config = HERE, trial: shown.Trial = False) -> None:
     """Show what this node told its owner by e-mail or webhook, or send a trial."""
     settings = load_config(config)
-    shown.show(config, settings.name, settings.channels, settings.state / JOURNAL_FILE, trial=trial)
+    shown.show(config, settings.name, settings.notices, settings.state / JOURNAL_FILE, trial=trial)
 
 
 def fetch(

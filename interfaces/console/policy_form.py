@@ -10,23 +10,22 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import tomlkit
+from markupsafe import Markup, escape
 from tomlkit.exceptions import TOMLKitError
 from tomlkit.items import Array
 
-from privity.common.crypto.residues import Exponents
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
-from privity.common.privacy.budget import exact_number, readable
-from privity.common.protocol.secure_sum_method import Method
-from privity.common.runs.run_limits import RunLimits
+from privity.common.formats.declared_keys import Key, keys_of
+from privity.common.privacy.budget import readable
 from privity.common.storage.safe_files import appearing
-from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.party.approvals import Filed
-from privity.party.policy import Approval, Policy
+from privity.party.policy import Policy
 
 BOM = "\ufeff"
 YES, NO = "yes", "no"
@@ -37,123 +36,90 @@ Read = Callable[[Path], Policy]
 
 @dataclass(frozen=True)
 class Field:
-    """A key of the policy as a form shows it.
-
-    Attributes:
-        choices: names that may be ticked; of a text there are none.
-        several: whether more than one may be ticked.
-        lines: whether the text is a list of names, one a line.
-        technical: whether few owners need to look at it.
-    """
+    """A key of the policy as a form shows it, by how it is declared."""
 
     key: str
-    label: str
-    hint: str
-    choices: tuple[str, ...] = ()
-    several: bool = False
-    lines: bool = False
-    technical: bool = False
+    declared: Key
+
+    @property
+    def label(self) -> str:
+        return self.declared.label or self.key.replace("_", " ").capitalize()
+
+    @property
+    def hint(self) -> Markup:
+        lines, empty = "One a line." if self.lines else "", "May be empty." if self.may_be_empty else ""
+        said = " ".join(filter(None, (self.declared.sentence, lines, empty)))
+        return Markup(re.sub("`([^`]+)`", r"<code>\1</code>", str(escape(said))))  # noqa: S704
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Names that may be ticked; of a text there are none."""
+        return (YES, NO) if self.declared.form.get("type") == "boolean" else self.declared.choices
+
+    @property
+    def several(self) -> bool:
+        """Whether more than one may be ticked."""
+        return self.declared.is_list and bool(self.choices)
+
+    @property
+    def lines(self) -> bool:
+        """Whether the text is a list of names, one a line."""
+        return self.declared.is_list and not self.choices
+
+    @property
+    def may_be_empty(self) -> bool:
+        return not self.declared.required and self.declared.default is None
+
+    @property
+    def technical(self) -> bool:
+        return self.declared.technical
+
+    def shown(self, policy: Policy, document: Mapping[str, Any]) -> str | list[str]:
+        """What the form holds of a policy that is obeyed, whose file is this document."""
+        value = getattr(policy, self.key)
+        if self.declared.form.get("type") == "string":
+            return str(document.get(self.key, ""))
+        if self.several:
+            return list(value)
+        if self.lines:
+            return "\n".join(value or ())
+        if isinstance(value, bool):
+            return YES if value else NO
+        return "" if value is None else str(value.value if isinstance(value, Enum) else value)
+
+    def value(self, given: str | list[str]) -> Any:
+        """For the file: None leaves the key out. What is no number stays a text, at which the format takes offence."""
+        if isinstance(given, list):
+            return given
+        text, kind = given.strip(), self.declared.form.get("type")
+        if self.lines:
+            return list(dict.fromkeys(line.strip() for line in text.split("\n") if line.strip())) or None
+        if kind == "boolean" and text in (YES, NO):
+            return text == YES
+        if self.may_be_empty and not text:
+            return None
+        if kind == "integer":
+            return int(text) if text.isdecimal() and len(text) < 10 else text
+        return text
+
+    def same(self, one: object, other: object) -> bool:
+        """Whether a policy says the same by both; the order of names says nothing."""
+        if isinstance(one, tuple) and isinstance(other, tuple):
+            return set(one) == set(other)
+        return one == other
 
 
-_LIMITS = tuple(RunLimits.__dataclass_fields__)
-FIELDS = (
-    Field(
-        "approval",
-        "Who approves a run",
-        "manual: each run waits until a person approves it. by-policy: a run within these limits goes on by itself.",
-        tuple(one.value for one in Approval),
-    ),
-    Field(
-        "runs_per_day",
-        "Most runs a day without asking",
-        "With by-policy: one more within 24 hours waits until a person approves it. Empty sets no limit.",
-    ),
-    Field(
-        "epsilon_per_day",
-        "Most these runs may cost a day (epsilon)",
-        "With by-policy: what the runs of 24 hours about which nobody was asked may cost one person. Empty: no limit.",
-    ),
-    Field(
-        "epsilon_per_run",
-        "Most one run may cost (epsilon)",
-        "What one run may cost one person, such as 0.5 or 1/3. Less is more private, and makes a less accurate table.",
-    ),
-    Field(
-        "delta_per_run",
-        "Most one run may cost besides (delta)",
-        "The small chance that one run may exceed its epsilon. 0 allows none. Empty"
-        " stands for the total that was declared for these people.",
-    ),
-    Field(
-        "algorithms",
-        "Algorithms",
-        "How a synthetic table may be made. A run by any other algorithm is refused.",
-        tuple(ALGORITHMS),
-        several=True,
-    ),
-    Field("minimum_parties", "Fewest parties", "A run over fewer parties than this is refused; at least 2."),
-    Field(
-        "parties_per_person",
-        "Most parties at which one person has rows",
-        "What a run costs a person is counted with it. 1: each person is at one party only.",
-    ),
-    Field(
-        "attributes",
-        "Attributes",
-        "Those that a run may be about, one a line. Leave it empty to allow all of them.",
-        lines=True,
-    ),
-    Field(
-        "evaluation",
-        "Scores of the synthetic table",
-        "Whether a run may spend a share of its epsilon on telling how good its table is, by these rows.",
-        (YES, NO),
-    ),
-    Field(
-        "published",
-        "Limits that operators may know",
-        "So that they ask for no run that would be refused. A refusal names its limit in any case.",
-        _LIMITS,
-        several=True,
-    ),
-    Field(
-        "minimum_tolerate",
-        "Fewest colluding parties tolerated",
-        "So many of the other parties may join forces without learning this party's sums; at least 1.",
-        technical=True,
-    ),
-    Field(
-        "minimum_key_bits",
-        "Shortest key of encrypted sums, in bits",
-        "3072 is usual; 2048 is the least.",
-        technical=True,
-    ),
-    Field(
-        "secure_sums",
-        "Secure sums",
-        "How parties may add up their counts without showing them. paillier: by encryption."
-        " masks: by random numbers that cancel, which is faster.",
-        tuple(one.value for one in Method),
-        several=True,
-        technical=True,
-    ),
-    Field(
-        "exponents",
-        "Exponents of encrypted sums",
-        "Of the randomness of encryption. short is fastest, and rests on a stronger assumption.",
-        tuple(one.value for one in Exponents),
-        several=True,
-        technical=True,
-    ),
-)  # fmt: skip
+FIELDS = tuple(
+    sorted(
+        (Field(name, each) for name, each in keys_of(Policy).items() if name != "population"),
+        key=lambda field: field.technical,
+    )
+)
 LABELS = {field.key: field.label for field in FIELDS}
-_NUMBERS = ("minimum_parties", "minimum_tolerate", "minimum_key_bits", "parties_per_person", "runs_per_day")
-_MAY_BE_EMPTY = ("delta_per_run", "runs_per_day", "epsilon_per_day")
 _STRING_OR_COMMENT = re.compile(
     r'"""(?:\\.|[^\\])*?"""' r"|'''.*?'''" r'|"(?:\\.|[^"\\\n])*"' r"|'[^'\n]*'" r"|(#[^\r\n]*)", re.DOTALL
 )
 """In TOML a # within a string begins no comment."""
-_PRICES = ("epsilon_per_run", "delta_per_run", "epsilon_per_day")
 
 
 def sha256(text: str) -> str:
@@ -193,20 +159,7 @@ def unchanged(path: Path, digest: str) -> str:
 def shown(policy: Policy, text: str) -> Typed:
     """What the form holds of a policy that is obeyed, before anybody types."""
     document = tomlkit.parse(text.removeprefix(BOM))
-    found: Typed = {}
-    for field in FIELDS:
-        value = getattr(policy, field.key)
-        if field.key in _PRICES:
-            found[field.key] = str(document.get(field.key, ""))
-        elif field.several:
-            found[field.key] = list(value)
-        elif field.lines:
-            found[field.key] = "\n".join(value or ())
-        elif isinstance(value, bool):
-            found[field.key] = YES if value else NO
-        else:
-            found[field.key] = "" if value is None else str(value.value if isinstance(value, Approval) else value)
-    return found
+    return {field.key: field.shown(policy, document) for field in FIELDS}
 
 
 def typed(form: Any) -> Typed:
@@ -222,8 +175,8 @@ def changed_text(text: str, was: Typed, now: Typed) -> str:
     mark = BOM if text.startswith(BOM) else ""
     document = tomlkit.parse(text.removeprefix(BOM))
     for field in FIELDS:
-        key, value = field.key, _value(field, now[field.key])
-        if value == _value(field, was[field.key]):
+        key, value = field.key, field.value(now[field.key])
+        if value == field.value(was[field.key]):
             continue
         if isinstance(value, list) and field.several and set(value) == set(was[key]):
             continue
@@ -236,22 +189,6 @@ def changed_text(text: str, was: Typed, now: Typed) -> str:
                 document.add(tomlkit.nl())
             document[key] = value
     return mark + document.as_string()
-
-
-def _value(field: Field, given: str | list[str]) -> Any:
-    """For the file: None leaves the key out. What is no number stays a text, at which the format takes offence."""
-    if isinstance(given, list):
-        return given
-    if field.lines:
-        return list(dict.fromkeys(line.strip() for line in given.split("\n") if line.strip())) or None
-    text = given.strip()
-    if field.key == "evaluation" and text in (YES, NO):
-        return text == YES
-    if field.key in _MAY_BE_EMPTY and not text:
-        return None
-    if field.key in _NUMBERS:
-        return int(text) if text.isdecimal() and len(text) < 10 else text
-    return text
 
 
 def _with_names(array: Array, names: list[str]) -> Array:
@@ -309,9 +246,7 @@ def differences(was: Policy, now: Policy) -> Iterator[tuple[str, str, str]]:
     """What changes: (label, before, from now on)."""
     for field in FIELDS:
         before, after = getattr(was, field.key), getattr(now, field.key)
-        # The order of names says nothing.
-        same = set(before) == set(after) if field.several else before == after
-        if not same:
+        if not field.same(before, after):
             yield field.label, _words(before), _words(after)
 
 
@@ -322,8 +257,8 @@ def _words(value: object) -> str:
         return readable(value)
     if isinstance(value, tuple):
         return ", ".join(value) or "none"
-    if isinstance(value, Approval):
-        return value.value
+    if isinstance(value, Enum):
+        return str(value.value)
     return "all" if value is None else str(value)
 
 
@@ -372,17 +307,9 @@ def write(path: Path, text: str, digest: str) -> None:
 def is_same(policy: Policy, now: Mapping[str, str | list[str]]) -> bool:
     """Whether a policy is what was typed, so that no rewriting of the text can have meant something else."""
     for field in FIELDS:
-        value, given = getattr(policy, field.key), _value(field, now[field.key])
-        if given is None and field.key == "epsilon_per_day":
-            same = value is None
-        elif field.key in _PRICES:
-            same = value == (policy.population.total_delta if given is None else exact_number(given))
-        elif field.several:
-            same = set(value) == set(given)
-        elif field.lines:
-            same = value == (None if given is None else tuple(given)) or set(value or ()) == set(given or ())
-        else:
-            same = (value.value if isinstance(value, Approval) else value) == given
-        if not same:
+        given = field.value(now[field.key])
+        absent = policy.population.total_delta if field.key == "delta_per_run" else None
+        meant = absent if given is None else field.declared.read(given, Path())
+        if not field.same(getattr(policy, field.key), meant):
             return False
     return True

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from privity.common.data.dialect import dialect_problems
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import declared_keys as declare
 from privity.party.sources.address import Address, parse_address
 from privity.party.sources.held_rows import Access, Hold, default_memory
 from privity.party.sources.open_rows import Opened, open_rows
@@ -47,21 +49,40 @@ class RowSettings:
     """Where the rows are, and how they are held.
 
     Attributes:
-        data: an address as it was written; paths are relative to ``base``. It may hold a password.
-        memory: bytes; None is a share of the machine's.
-        person, order: columns, where a person may have several rows.
+        base: folder to which a path in ``data`` is relative. An address may hold a password.
         cache: folder for coded rows.
-        dialect: how these rows are written, where it is not as the schema says.
     """
 
-    data: str = field(repr=False)
-    base: Path
-    hold: Hold = Hold.AUTO
-    memory: int | None = None
-    person: str | None = None
-    order: str | None = None
+    data: str = declare.text(
+        "the rows (docs/sources.md): a path relative to this file (CSV, Parquet, Arrow, a folder or a pattern of them),"
+        " `s3://BUCKET/FOLDER`, `duckdb:///FILE#TABLE`, `postgresql://USER@HOST/DATABASE#TABLE`, or a URL of ibis with"
+        " `#TABLE`", 10_000, secret=True,
+    )  # fmt: skip
+    base: Path = Path()
+    hold: Hold = declare.choice(
+        "where the node keeps coded rows: in memory, in a file of the state folder (`cache`), nowhere (`store`), or as"
+        " fits best (`auto`)", Hold, default=Hold.AUTO.value,
+    )  # fmt: skip
+    memory_gb: float | None = declare.positive(
+        "GB that coded rows may take", 1_000_000, default=None,
+        by_default="a quarter of the memory of the machine, or of the container if that may take less",
+    )  # fmt: skip
+    person: str | None = declare.text(
+        "column of the person's key; required, with `order`, if a person of the population has several rows, or the"
+        " schema has absent rows", 10_000, default=None,
+    )  # fmt: skip
+    order: str | None = declare.text(
+        "column that numbers each person's rows; the first ones count, as many as the population has rows a person",
+        10_000, default=None,
+    )  # fmt: skip
+    dialect: Mapping[str, Any] = declare.table(
+        "how these rows are written, a table at the end of the file. Each key replaces that key of the schema's dialect"
+        " (docs/schema.md); `privity data inspect FILE` shows how a file is written",
+        lambda value, _folder: value, lambda found, file: dialect_problems(found["dialect"], file),
+        by_default="as the schema says",
+        example='[dialect]\ndelimiter = ";"\nencoding = "cp1252"\ndecimalChar = ","',
+    )  # fmt: skip
     cache: Path | None = None
-    dialect: Mapping[str, Any] = field(default_factory=dict)
 
     def address(self) -> Address:
         """The address; raises as ``parse_address``."""
@@ -69,24 +90,9 @@ class RowSettings:
 
     def access(self, schema: Schema, rows_per_person: int) -> Access:
         """How the rows are to be read; raises as ``slots_of``."""
-        memory = default_memory() if self.memory is None else self.memory
+        memory = default_memory() if self.memory_gb is None else int(self.memory_gb * 10**9)
         return Access(self.hold, memory, slots_of(schema, self.person, self.order, rows_per_person), self.cache)
 
     def open(self, schema: Schema, rows_per_person: int, *, tidy: bool = True) -> Opened:
         """The rows; raises as ``open_rows``."""
         return open_rows(self.address(), schema, replace(self.access(schema, rows_per_person), tidy=tidy))
-
-
-def row_settings(document: Mapping[str, Any], base: Path, cache: Path) -> RowSettings:
-    """Those of a checked party.toml."""
-    memory = document.get("memory_gb")
-    return RowSettings(
-        data=document["data"],
-        base=base,
-        hold=Hold(document.get("hold", Hold.AUTO.value)),
-        memory=None if memory is None else int(memory * 10**9),
-        person=document.get("person"),
-        order=document.get("order"),
-        cache=cache,
-        dialect=document.get("dialect", {}),
-    )

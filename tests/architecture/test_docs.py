@@ -167,7 +167,7 @@ def load_example(name, content, folder):
         case "Notices":
             document = tomllib.loads(content)
             assert not channel_problems(document, name)
-            assert [channel.to for channel in channels_of(document, folder)] == [
+            assert [channel.to for channel in channels_of(document["notices"], folder)] == [
                 "chat.example.org",
                 "steward@hospital.example",
                 "dpo@hospital.example",
@@ -177,7 +177,7 @@ def load_example(name, content, folder):
             (folder / "organiser.pub").write_text(key)
             assert client_of(path).address == "curator.example.org:7443"
         case "consortium.toml":
-            assert load_agreement(path).hosts == ("curator.example.org", "10.0.0.5")
+            assert load_agreement(path).all_hosts == ("curator.example.org", "10.0.0.5")
         case "manifest.json":
             (key,) = fences(sections("formats.md")[name], "text")
             (folder / "organiser.pub").write_text(key, encoding="ascii")

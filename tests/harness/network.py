@@ -142,17 +142,17 @@ class NetworkConsortium:
         manifest, organiser_key = folder / "manifest.json", folder / "organiser.pub"
         state = folder / "curator"
         config = CuratorConfig(
-            "127.0.0.1:0",
-            key,
-            manifest,
-            organiser_key,
-            unused,
-            state,
-            patience,
-            lease / DAY,
-            runs_at_once,
-            metrics,
-            reflection,
+            listen="127.0.0.1:0",
+            key=key,
+            manifest=manifest,
+            organiser_key=organiser_key,
+            schema=unused,
+            state=state,
+            patience=patience,
+            lease_days=lease / DAY,
+            runs_at_once=runs_at_once,
+            metrics=metrics,
+            reflection=reflection,
         )
         manifests = ManifestFile(manifest, organiser_key)
         self.server = CuratorServer(config, manifests, consortium.schema, silence)

@@ -79,6 +79,13 @@ def test_a_good_file_is_read_exactly(write):
     assert load_policy(write(GOOD)) == POLICY
 
 
+def test_no_limit_of_a_policy_is_left_open():
+    limits = {"secure_sums": ("paillier",), "exponents": ("half", "full"), "parties_per_person": 1, "evaluation": False}
+    assert {name: getattr(POLICY, name) for name in limits} == limits
+    with pytest.raises(TypeError, match="a policy without minimum_parties"):
+        replace(POLICY, minimum_parties=None)
+
+
 def test_every_fault_is_reported_at_once(write):
     lines = {
         **GOOD,

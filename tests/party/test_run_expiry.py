@@ -18,6 +18,7 @@ from privity.curator.metrics import CuratorMetrics
 from privity.curator.pending_steps import Desk
 from privity.curator.run_queue import Runs
 from privity.curator.run_state_machine import AT_WORK, COMPLETED, EXPIRED, STOPPED, WAITING
+from privity.party.config import DAY
 from privity.party.policy import Approval
 from privity.party.step_answers import PartyEngine
 from tests.common.protocol.test_secure_sum import round_of
@@ -201,7 +202,7 @@ def test_the_node_lets_go_without_any_curator(tmp_path: Path) -> None:
         (tmp_path / "party-2-manifest.json").write_bytes((tmp_path / "manifest.json").read_bytes())
         journal = consortium.parties["party-2"].journal
         age(journal, 100.0)
-        network.start_agent("party-2", lease=10.0)
+        network.start_agent("party-2", lease_days=10.0 / DAY)
         await until(lambda: not journal.keys("run-1/"))
         await network.stop_agent("party-2")
 

@@ -20,9 +20,10 @@ from privity.common.consortium.member_folder import renew
 from privity.common.crypto.certificates import certificate_request, issue_for_request, self_signed
 from privity.common.crypto.identity import Identity, PublicIdentity
 from privity.common.errors import PrivityError
+from privity.common.formats.declared_keys import new_file
 from privity.common.protocol.steps import Close
 from privity.common.storage.canonical_json import b64
-from privity.deploy.operator.operator_folder import OPERATOR_TOML, client_of
+from privity.deploy.operator.operator_folder import OperatorConfig, client_of
 from privity.party import agent
 from privity.party.keys import FORMER, KeyFiles
 from tests.harness.command import privity, wait_until
@@ -250,7 +251,7 @@ def test_an_operator_goes_on_with_the_old_until_the_curator_knows_the_new(tmp_pa
         async with NetworkConsortium(tmp_path, consortium) as network:
             shutil.copy(tmp_path / "organiser.pub", place)
             settings = place / "operator.toml"
-            settings.write_text(OPERATOR_TOML.format(curator=json.dumps(f"{HOST}:{network.port}")))
+            settings.write_text(new_file(OperatorConfig, curator=f"{HOST}:{network.port}"))
             done = await asyncio.to_thread(privity, "operator", "renew", "--config", settings)
             assert done.returncode == 0, done.stderr
             answer = read_join(place / f"join-{OPERATOR}.json")
@@ -312,7 +313,7 @@ def test_a_crash_while_an_operator_takes_its_own_is_mended_at_the_next_command(
     place = member_files(tmp_path, consortium, "operator", OPERATOR)
     (place / "organiser.pub").write_text(b64(consortium.tls.organiser.public().signing))
     settings = place / "operator.toml"
-    settings.write_text(OPERATOR_TOML.format(curator=json.dumps(f"{HOST}:1")))
+    settings.write_text(new_file(OperatorConfig, curator=f"{HOST}:1"))
     assert privity("operator", "renew", "--config", settings).returncode == 0
     new = {name: (place / "next" / name).read_bytes() for name in ("tls.key", "tls.pem")}
     for name in new:

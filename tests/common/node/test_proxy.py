@@ -13,13 +13,13 @@ import pytest
 
 from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.formats.declared_keys import new_file
 from privity.common.node.proxy import parse_proxy
 from privity.common.node.tls_check import Finding, Stage, check_connection, check_proxy
 from privity.common.protocol.steps import Close
 from privity.common.runs.signed_request import SignedRequest
 from privity.deploy.operator.operator_client import OperatorClient
-from privity.party.config import load_config
-from privity.party.joining import settings_text
+from privity.party.config import PartyConfig, load_config
 from tests.harness.consortium import make_consortium
 from tests.harness.network import NetworkConsortium
 from tests.harness.proxy import ConnectProxy
@@ -215,7 +215,7 @@ def test_a_party_whose_proxy_is_away_waits_for_it(tmp_path: Path, caplog: pytest
 )  # fmt: skip
 def test_an_address_that_is_none_is_refused_and_not_repeated(tmp_path: Path, wrong: str) -> None:
     file = tmp_path / "party.toml"
-    text = settings_text("north", "localhost:1", "rows.csv")
+    text = new_file(PartyConfig, name="north", curator="localhost:1", data="rows.csv")
     escaped = wrong.replace("\r\n", "\\r\\n")
     file.write_text(text + f'\nproxy = "{escaped}"\n')
     with pytest.raises(ProblemsFound) as caught:
@@ -227,7 +227,10 @@ def test_an_address_that_is_none_is_refused_and_not_repeated(tmp_path: Path, wro
 
 def test_what_an_address_means(tmp_path: Path) -> None:
     file = tmp_path / "party.toml"
-    file.write_text(settings_text("north", "localhost:1", "rows.csv") + '\nproxy = "http://u%40h:a%3Ab@[::1]:3128/"\n')
+    file.write_text(
+        new_file(PartyConfig, name="north", curator="localhost:1", data="rows.csv")
+        + '\nproxy = "http://u%40h:a%3Ab@[::1]:3128/"\n'
+    )
     proxy = load_config(file).proxy
     assert proxy is not None
     assert (proxy.host, proxy.port, proxy.user, proxy.password) == ("::1", 3128, "u@h", "a:b")

@@ -130,7 +130,7 @@ GOOD = {
 
 def test_channels_are_those_of_the_settings(tmp_path: Path) -> None:
     assert channel_problems({"notices": GOOD}, "party.toml") == channel_problems({}, "party.toml") == []
-    hook, post, other = channels_of({"notices": GOOD}, tmp_path)
+    hook, post, other = channels_of(GOOD, tmp_path)
     assert (hook.name, hook.to) == ("webhook", "hooks.example.org")
     assert (post.name, post.to, other.to) == ("mail/steward@example.org", "steward@example.org", "dpo@example.org")
     assert isinstance(post, Mail)

@@ -18,8 +18,9 @@ from privity.common.crypto.identity import Identity
 from privity.common.data.schema import load_schema
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.formats import read_json
+from privity.common.formats.declared_keys import new_file
 from privity.common.storage.canonical_json import b64
-from privity.curator.joining import settings_text
+from privity.curator.server import CuratorConfig
 from privity.deploy.consortium.organiser import Organiser, load_agreement
 from privity.party import joining
 from privity.party.policy import Approval
@@ -295,7 +296,7 @@ def test_a_signed_manifest_with_one_key_twice_is_refused_by_every_role(organiser
     """As an organiser seals it whose software did not look."""
     join_all(organiser)
     sealed, home = organiser.seal(), organiser.folder.parent
-    (home / "curator" / "curator.toml").write_text(settings_text("127.0.0.1:0"))
+    (home / "curator" / "curator.toml").write_text(new_file(CuratorConfig, listen="127.0.0.1:0"))
     north = sealed.members["north"]
     members = {**sealed.members, "east": replace(sealed.members["east"], agreement=north.agreement)}
     bad = replace(sealed, members=members, serial=9)

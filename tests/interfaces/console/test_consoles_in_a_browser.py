@@ -284,7 +284,7 @@ def tightens_the_policy(owners: Owners) -> None:
     assert file.read_text() == before
     owners.goes("Save these limits")
     owners.sees("The policy is written")
-    assert "# What one run may cost one of them." in before
+    assert "# The most epsilon that one run may cost one of these people, exact." in before
     assert file.read_text() == before.replace('epsilon_per_run = "1"', 'epsilon_per_run = "0.05"')
 
 

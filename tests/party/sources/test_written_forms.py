@@ -20,8 +20,8 @@ from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import encode, read_batches
 from privity.common.errors import RowProblemsFound
 from privity.common.exit_codes import Exit
-from privity.party.config import load_config
-from privity.party.joining import settings_text
+from privity.common.formats.declared_keys import new_file
+from privity.party.config import PartyConfig, load_config
 from privity.party.sources.address import parse_address
 from privity.party.sources.held_rows import Access
 from privity.party.sources.inspection import inspect
@@ -155,7 +155,7 @@ def test_repeated_and_unnamed_columns_are_ignored_too(tmp_path: Path) -> None:
 def test_a_party_says_how_its_own_rows_are_written(tmp_path: Path) -> None:
     rows = [("süd", "1,5", "1"), ("NA", "", "")]
     in_csv(pd.DataFrame(rows, columns=NAMES, dtype=object), tmp_path)
-    text = settings_text("north", "localhost:1", "t.csv")
+    text = new_file(PartyConfig, name="north", curator="localhost:1", data="t.csv")
     (tmp_path / "party.toml").write_text(text + '[dialect]\ndelimiter = ";"\nencoding = "cp1252"\ndecimalChar = ","\n')
     declared = parse_schema({"fields": FIELDS}, "s")
     opened = load_config(tmp_path / "party.toml").rows.open(declared, 1).rows
