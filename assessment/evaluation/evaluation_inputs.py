@@ -93,9 +93,10 @@ def read_inputs(inputs: Inputs, say: Callable[[str], None]) -> Question:
         say(f"reading {name}")
         tables.append((name, run, faults.table(rows, schema.over(judged).released, most)))
     say("reading the real rows")
-    # A run may be about some of the attributes, and the real rows have them all.
+    # A run may be about some of the attributes, and the real rows have them all, and columns that were left out.
+    of_owner = replace(schema, extra_columns=True)
     real, control = (
-        None if data is None else faults.table(data, schema, most, inputs.dialect)
+        None if data is None else faults.table(data, of_owner, most, inputs.dialect)
         for data in (inputs.real, inputs.control)
     )
     targets = _targets(inputs, schema.over(judged), faults)

@@ -109,6 +109,9 @@ def answer(
     areas: list[float | None] = []
     for table in (train, *tables):
         learned, there = _right(target, table)
+        if target.task is not None:  # trees hold back rows of each class, and a class of one row has none
+            _, which, times = np.unique(learned, return_inverse=True, return_counts=True)
+            there = there & (times[which] > 1)
         score = area = None
         if there.any():
             if len(np.unique(learned[there])) < 2:

@@ -30,6 +30,8 @@ TYPES = ("string", "integer", "number", "boolean", *TEMPORAL)
 
 TRUE_TEXTS = ("true", "True", "TRUE", "1")  # as Frictionless reads booleans; the first one is written
 FALSE_TEXTS = ("false", "False", "FALSE", "0")
+SPELLINGS = {"True/False": ("True", "False"), "TRUE/FALSE": ("TRUE", "FALSE")}
+"""Formats of booleans beside the default: how each writes true and false. All spellings are read."""
 
 ROLES = ("data owner", "organiser")
 """Who can declare public what was read off rows."""

@@ -109,9 +109,9 @@ class DerivedAttributes:
 
     def _add_bits(self, attribute: int, spell: Callable[[int], int], kind: str) -> tuple[int, ...]:
         size = self._domain[attribute]
-        if size <= 2 or self._attributes[attribute].discover:
+        if size == 2 or self._attributes[attribute].discover:
             return (attribute,)
-        width = (size - 1).bit_length()
+        width = max(1, (size - 1).bit_length())  # a single code has a bit, too
         spelled = [spell(code) for code in range(size)]
         return tuple(
             self._add(attribute, f"{kind}{place}", [(s >> (width - 1 - place)) & 1 for s in spelled], 2)

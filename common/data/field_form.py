@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from privity.common.data.attribute import Attribute, Value, value_text
+from privity.common.data.attribute import SPELLINGS, Attribute, Value, value_text
 from privity.common.data.computation import PARTS, Computation, read_computation
 from privity.common.data.temporal import TEMPORAL, Temporal, temporal
 from privity.common.data.temporal_pattern import DEFAULT, FormError
@@ -47,7 +47,11 @@ class FieldForm:
         self.problems.append(Problem(self.file, where, rule, message, remedy))
 
     def read_form(self) -> None:
-        """Read how dates or times are written."""
+        """Read how dates, times or booleans are written."""
+        form = self.item.get("format", DEFAULT)
+        if self.type == "boolean" and form not in (DEFAULT, *SPELLINGS):
+            remedy = f"Use one of: {', '.join((DEFAULT, *SPELLINGS))}; or declare a string and its categories."
+            self.fault("format", "format", f"{shorten(form)} is no format of booleans.", remedy)
         if self.type not in TEMPORAL or self.problems:
             return
         item = self.item

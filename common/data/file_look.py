@@ -13,25 +13,20 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from privity.common.data.attribute import read_number
 from privity.common.data.csv_text import csv_rows, open_text
-from privity.common.data.date_formats import formats_of
+from privity.common.data.date_formats import MOST_ODD, MOSTLY, days_among, formats_of
 from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks
 from privity.common.data.dialect_detection import fitting_marks, likely_dialect, likely_encoding, readings, sample
+from privity.common.data.key_columns import KeyLook, looked_for_keys, of_persons
 from privity.common.data.reading_hints import encoding_hint, quoting_hint
 from privity.common.data.value_remedies import seems_missing
 from privity.common.errors import Problem, RowProblemsFound
 from privity.common.text.short_values import shorten
 
-MOSTLY = 20
-"""One row in so many may hold a word in a column of numbers."""
-
-IDENTIFIED = 100
-"""Rows from which a column seems to hold identifiers, if each row has another whole number or text."""
-
-MOST_WORDS = 5
-"""Words that such a column may hold: more are no markers of missing values."""
-
 SHOWN = 3
+
+REMOVE = "If it is one, remove it; if it is none, declare it."
 
 
 @dataclass(frozen=True)
@@ -42,7 +37,8 @@ class LookedAt:
         texts: how many rows have each of its texts; of texts that mean no value as well.
         missing: those of its texts that seem to mean no value, if it is a column of numbers.
         fits: marks with which all others are numbers, the likeliest first; empty if they are none.
-        identifies: whether it seems to hold identifiers: every row has another whole number or text.
+        identifies: whether it seems to hold keys, which a draft leaves out.
+        codes: whether its whole numbers seem to be codes.
     """
 
     name: str
@@ -50,6 +46,7 @@ class LookedAt:
     missing: tuple[str, ...]
     fits: tuple[NumberMarks, ...]
     identifies: bool = False
+    codes: bool = False
 
     @property
     def values(self) -> list[str]:
@@ -112,18 +109,20 @@ def look_at(path: Path | str, dialect: Mapping[str, Any] | None = None) -> Look:
     if not rows:
         raise RowProblemsFound([Problem(file, "", "no-rows", "the table has no rows.", "Give it at least one row.")])
     names, found, ignored = _named(header, counts, rows, found, findings)
-    columns = [_column(name, texts, rows) for name, texts in zip(names, counts, strict=True) if name not in ignored]
+    columns = [looked_at(name, texts, rows) for name, texts in zip(names, counts, strict=True) if name not in ignored]
     usual = _usual_marks(columns)
     columns = [_settled(column, usual, findings) for column in columns]
-    identifiers = [column.name for column in columns if _identifies(column, rows)]
+    keys = [look_for_keys(column, rows) for column in columns]
     # By name only; and with nothing else there is nothing to leave them out of.
-    left_out = found.header and len(identifiers) < len(columns)
-    columns = [replace(column, identifies=left_out and column.name in identifiers) for column in columns]
-    then = 'It is left out of the draft, by "extraColumns"' if left_out else "If it is one, remove it"
-    findings += [
-        f"{shorten(name)} looks like an identifier: every row has another value. {then}; if it is none, declare it."
-        for name in identifiers
-    ]
+    identify = [key is not None and not key.codes for key in keys]
+    left_out = found.header and not all(identify)
+    then = 'It is left out of the draft, by "extraColumns"; if it is no key, declare it.'
+    for place, key in enumerate(keys):
+        if key is not None:
+            columns[place] = replace(columns[place], identifies=left_out and not key.codes, codes=key.codes)
+            findings.append(key.finding if key.codes else f"{key.finding} {then if left_out else REMOVE}")
+    if repeated := [column.name for column, key in zip(columns, keys, strict=True) if key is not None and key.repeats]:
+        findings.append(of_persons(repeated))
     decimal = None if usual.decimal == PLAIN.decimal else usual.decimal
     found = replace(found, decimal=decimal, group=usual.group or None)
     return Look(file, found, rows, tuple(columns), ignored, tuple(findings))
@@ -208,7 +207,8 @@ def _unlike(header: list[str]) -> Iterator[str]:
         yield found
 
 
-def _column(name: str, texts: Counter[str], rows: int) -> LookedAt:
+def looked_at(name: str, texts: Counter[str], rows: int) -> LookedAt:
+    """A column by how many of so many rows have each of its texts."""
     missing = [text for text in texts if seems_missing(text)]
     values = [text for text in texts if text not in missing]
     if fits := fitting_marks(values):
@@ -216,18 +216,22 @@ def _column(name: str, texts: Counter[str], rows: int) -> LookedAt:
     # A few words in a column of numbers are what somebody wrote in place of a number.
     odd = [text for text in values if not any(sign.isdigit() for sign in text)]
     odd = odd or [text for text in values if not text[0].isdigit()]
-    if odd and len(odd) <= MOST_WORDS and MOSTLY * sum(texts[word] for word in odd) <= rows:
+    if odd and len(odd) <= MOST_ODD and MOSTLY * sum(texts[word] for word in odd) <= rows:
         fits = fitting_marks([text for text in values if text not in odd])
     return LookedAt(name, texts, (*missing, *odd) if fits else (), tuple(fits))
 
 
-def _identifies(column: LookedAt, rows: int) -> bool:
-    """Whether every row has another whole number or text; other numbers, and dates, differ by nature."""
-    if rows < IDENTIFIED or len(column.values) < rows:
-        return False
-    if (marks := column.marks) is not None:
-        return all((marks.plain(text) or "").lstrip("+-").isdigit() for text in column.values)
-    return not formats_of(column.values)
+def look_for_keys(column: LookedAt, rows: int) -> KeyLook | None:
+    """Keys or codes; other numbers than whole ones, and dates, differ by nature."""
+    values = {text: column.texts[text] for text in column.values if text}
+    if (marks := column.marks) is None:
+        return None if formats_of(values) else looked_for_keys(column.name, values, None, rows)
+    plain = [(marks.plain(text) or "").lstrip("+") for text in values]
+    if days_among(dict(zip(plain, values.values(), strict=True))) or (not marks.bare and len(values) < rows):
+        return None
+    numbers = [read_number(text) for text in plain]
+    whole = [int(number) for number in numbers if number is not None and number.denominator == 1]
+    return looked_for_keys(column.name, values, whole, rows) if len(whole) == len(values) else None
 
 
 def _usual_marks(columns: Sequence[LookedAt]) -> NumberMarks:

@@ -248,7 +248,7 @@ def _coded_points(
                 continue
             other = attributes[part.right if part.left == name else part.left]
             marks |= {Fraction(value) for value in other.categories if not isinstance(value, str)}
-            marks |= {end for grid in other.grids for end in _ends(grid)}
+            marks |= {end for grid in (other.grids if other.edges else ()) for end in _ends(grid)}
         of_bins = list(_of_each_bin(attribute, sorted(marks)))
         codes = np.repeat(np.arange(attribute.values), [len(numbers) for numbers in of_bins])
         data: npt.NDArray[np.generic] = _objects(number for numbers in of_bins for number in numbers)

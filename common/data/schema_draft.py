@@ -7,17 +7,33 @@ numbers are left to be discovered under differential privacy, so that no minimum
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from decimal import Decimal
 from fractions import Fraction
+from math import floor, log10
 from pathlib import Path
 from typing import Any
 
-from privity.common.data.attribute import FALSE_TEXTS, TRUE_TEXTS, UNDECLARED, read_number
-from privity.common.data.date_formats import formats_of
+import numpy as np
+
+from privity.common.data.attribute import (
+    FALSE_TEXTS,
+    SPELLINGS,
+    TRUE_TEXTS,
+    UNDECLARED,
+    is_double,
+    number_text,
+    read_number,
+)
+from privity.common.data.date_formats import EIGHT_DIGITS, as_written, days_among, formats_of
 from privity.common.data.dialect import Dialect, NumberMarks
 from privity.common.data.file_look import Look, LookedAt
+from privity.common.data.public_grid import DECIMALS
 from privity.common.data.schema import FORMAT_VERSION
 from privity.common.data.schema_fields import OTHER
+from privity.common.data.temporal import TEMPORAL
+from privity.common.data.value_remedies import seems_missing
+from privity.common.text.short_values import listed, shorten
 
 LEAK_WARNING = (
     "This draft was read from the rows, which is a leak: it is not private. A category can be one person's, and so can "
@@ -27,7 +43,11 @@ LEAK_WARNING = (
 
 MOST_LISTED_NUMBERS = 20  # distinct numbers up to which they are listed as categories
 MOST_LISTED_TEXTS = 256  # distinct texts up to which they are listed as categories
-MARKERS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null")
+SIGNIFICANT = 4
+"""Digits of the small numbers that are kept."""
+
+MOST_DECIMALS = 12
+MARKERS = ("", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NaT", "NULL", "null", "\\N")
 """Texts that mean a missing value beside other texts; beside numbers there are more."""
 
 ISO = {"date": "%Y-%m-%d", "time": "%H:%M:%S", "datetime": "%Y-%m-%dT%H:%M:%S"}
@@ -56,43 +76,105 @@ def drafted(look: Look) -> dict[str, Any]:
 def draft_field(column: LookedAt, dialect: Dialect) -> dict[str, Any]:
     """The field of a column."""
     name, marks, distinct = column.name, column.marks, sorted(column.texts)
-    missing = sorted(column.missing, key=lambda text: (text != "", -column.texts[text]))
-    texts = [text for text in distinct if text not in missing]
+    texts = [text for text in distinct if text not in column.missing]
     plain = [] if marks is None else [marks.plain(text) or "" for text in texts]
+    if marks is not None and marks.bare and (days := days_among({text: column.texts[text] for text in texts})):
+        rest = [text for text in distinct if text not in days]
+        return {"name": name, **_open("date", EIGHT_DIGITS), **_missing(column, rest)}
     numbers = [Fraction(number) for text in plain if (number := read_number(text)) is not None]
     readable = numbers and len(numbers) == len(texts) and all(abs(number) < 2**60 for number in numbers)
     if marks is not None and readable and not any(_CODE.fullmatch(text) for text in texts):
         # Texts such as "1" and "1.0" are one number.
-        field = _draft_numbers(set(numbers), plain)
-        return {"name": name, **field, **_own_marks(marks, dialect), **_missing(missing)}
+        field = _draft_numbers(set(numbers), column.codes)
+        return {"name": name, **field, **_own_marks(marks, dialect), **_missing(column, column.missing)}
     missing = [text for text in MARKERS if text in distinct]
     texts = [text for text in distinct if text not in missing]
-    if moments := _draft_moments(texts):
-        return {"name": name, **moments, **_missing(missing)}
+    if moments := _draft_moments(column, texts):
+        return {"name": name, **moments, **_missing(column, missing)}
     if texts and set(texts) <= {*TRUE_TEXTS, *FALSE_TEXTS}:
-        return {"name": name, "type": "boolean", **_missing(missing)}
+        return {"name": name, "type": "boolean", **_spelling(column), **_missing(column, missing)}
     if len(texts) > MOST_LISTED_TEXTS:
         description = "Too many distinct texts to list: declare groups, discover the frequent ones, or leave it out."
-        return {"name": name, "description": description, "type": "string", "domain": "discover", **_missing(missing)}
-    listed = [text for text in texts if not any(ord(sign) < 32 or ord(sign) == 127 for sign in text)]
-    if not listed or len(listed) < len(texts) or (len(texts) < 2 and not missing):
-        # A text with a line end can be no category, one value is no domain, and neither is none.
+        return {"name": name, "description": description, **_open("string"), **_missing(column, missing)}
+    plain = [text for text in texts if not any(ord(sign) < 32 or ord(sign) == 127 for sign in text)]
+    if not plain or len(plain) < len(texts):
+        # A text with a line end can be no category, and no value is no domain.
         other = {"outOfDomain": "other", "other": OTHER}
-        return {"name": name, "type": "string", "categories": [*listed, OTHER], **other, **_missing(missing)}
-    return {"name": name, "type": "string", "categories": texts, **_missing(missing)}
+        return {"name": name, "type": "string", "categories": [*plain, OTHER], **other, **_missing(column, missing)}
+    return {"name": name, "type": "string", "categories": texts, **_missing(column, missing)}
 
 
-def _draft_moments(texts: Sequence[str]) -> dict[str, Any]:
+def recodings(look: Look, fields: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What comes out otherwise than it is written, or is no value, by drafted fields: for the owner of the rows."""
+    columns = {column.name: column for column in look.columns}
+    drafted = [(columns[field["name"]], field) for field in fields]
+    rounded = ", ".join(filter(None, (_rounded(*each) for each in drafted)))
+    found = [finding for each in drafted for finding in _recoded(*each)]
+    words = f'Numbers are rounded to "decimals" after the point: {rounded}. Declare more where they matter.'
+    return [*found, words] if rounded else found
+
+
+def _recoded(column: LookedAt, field: Mapping[str, Any]) -> list[str]:
+    """Of one column."""
+    name, texts = shorten(column.name), column.texts
+    missing = field.get("missingValues", [])
+    found = []
+    if field.get("format") == EIGHT_DIGITS:
+        found.append(f"{name}: its numbers of eight digits are days. If they are codes, declare them as categories.")
+        if odd := [text for text in missing if not seems_missing(text)]:
+            rows = sum(texts[text] for text in odd)
+            found.append(f"{name}: {listed(odd)} ({rows} rows) are no days, and mean a missing value.")
+    if len(missing) > 1:
+        rows = sum(texts[text] for text in missing[1:])
+        found.append(
+            f"{name}: {listed(missing[1:])} ({rows} rows) mean a missing value, as {missing[0]!r} does, and come out "
+            'as that. Take what is a value out of "missingValues".'
+        )
+    values = [text for text in texts if text not in missing]
+    if field["type"] in TEMPORAL and not as_written(field.get("format", "").replace("%-", "%"), values)[1]:
+        found.append(f"{name}: some days or hours have a zero in front, others have none. All come out alike.")
+    if "%y" in field.get("format", ""):
+        found.append(f"{name}: years of two digits are those from 1969 to 2068. Write four digits if some are others.")
+    if field["type"] == "boolean":
+        known = SPELLINGS.get(field.get("format", ""), ("true", "false"))
+        if rows := sum(texts[text] for text in values if text not in known):
+            found.append(f"{name}: {rows} rows have another spelling of {known[0]} and {known[1]}, and come out so.")
+    return found
+
+
+def _rounded(column: LookedAt, field: Mapping[str, Any]) -> str:
+    """How many rows of a column are rounded, and to how many digits; empty if none is."""
+    marks, decimals = column.marks, field.get("decimals")
+    if marks is None or decimals is None:
+        return ""
+    rows = sum(column.texts[text] for text in column.values if _digits(marks.plain(text) or "0") > decimals)
+    return f"{shorten(column.name)} ({rows} rows, to {decimals})" if rows else ""
+
+
+def _open(kind: str, form: str = "") -> dict[str, Any]:
+    """What is yet to be discovered."""
+    return {"type": kind, **({"format": form} if form else {}), "domain": "discover"}
+
+
+def _draft_moments(column: LookedAt, texts: Sequence[str]) -> dict[str, Any]:
     """Dates or times, if they can be so in one format only: whether a day stands before a month is not guessed."""
     forms = formats_of(texts)
     if len(forms) != 1:
         return {}
     form = forms[0]
-    kind = "datetime" if "%H" in form and "%d" in form else "time" if "%H" in form else "date"
-    if any(sign in form for sign in ("%I", "%z", "%f")):
+    clock = "%H" in form or "%I" in form
+    kind = "datetime" if clock and "%d" in form else "time" if clock else "date"
+    if any(sign in form for sign in ("%z", "%f")):
         return {}  # of which more must be declared
-    standard = ISO.get(kind) == form
-    return {"type": kind, **({} if standard else {"format": form}), "domain": "discover"}
+    form, _ = as_written(form, texts)
+    return _open(kind, "" if ISO.get(kind) == form else form)
+
+
+def _spelling(column: LookedAt) -> dict[str, Any]:
+    """How most truth values are written, if it is not as they are by default."""
+    rows = {form: sum(column.texts[text] for text in pair) for form, pair in SPELLINGS.items()}
+    form = max(rows, key=rows.__getitem__)
+    return {"format": form} if rows[form] > sum(column.texts[text] for text in ("true", "false")) else {}
 
 
 def _own_marks(marks: NumberMarks, dialect: Dialect) -> dict[str, Any]:
@@ -103,21 +185,40 @@ def _own_marks(marks: NumberMarks, dialect: Dialect) -> dict[str, Any]:
     return found if marks.bare else {**found, "bareNumber": False}
 
 
-def _missing(texts: Sequence[str]) -> dict[str, Any]:
-    return {"missingValues": list(texts)} if texts else {}
+def _missing(column: LookedAt, texts: Iterable[str]) -> dict[str, Any]:
+    """What means a missing value; what most rows have stands first, as it is what is written."""
+    found = sorted(texts, key=lambda text: (-column.texts[text], text))
+    return {"missingValues": found} if found else {}
 
 
-def _draft_numbers(numbers: Collection[Fraction], texts: Sequence[str]) -> dict[str, Any]:
+def _draft_numbers(numbers: Collection[Fraction], codes: bool) -> dict[str, Any]:
     integers = all(number.denominator == 1 for number in numbers)
     kind = "integer" if integers else "number"
-    if 1 < len(numbers) <= MOST_LISTED_NUMBERS:
+    doubles = integers or all(map(is_double, numbers))
+    if codes or (len(numbers) <= MOST_LISTED_NUMBERS and doubles):
         categories = [int(number) if number.denominator == 1 else float(number) for number in sorted(numbers)]
-        return {"type": kind, "categories": categories, "categoriesOrdered": True}
-    decimals = {} if integers else {"decimals": _decimals(texts)}
-    return {"type": kind, "domain": "discover", **decimals}
+        return {"type": kind, "categories": categories, **({} if codes else {"categoriesOrdered": True})}
+    return {**_open(kind), **({} if integers else {"decimals": _decimals(numbers)})}
 
 
-def _decimals(texts: Sequence[str]) -> int:
-    """The most digits after the point that a text has; 6 at most, and of a number written otherwise."""
-    plain = [re.fullmatch(r"[+-]?[0-9]*(?:\.([0-9]*))?", text) for text in texts]
-    return min(6, max((len(found[1] or "") if found else 6) for found in plain))
+def _decimals(numbers: Collection[Fraction]) -> int:
+    """Digits after the point: as many as the numbers have, but no more than tell the small ones apart."""
+    sizes = [abs(number) for number in numbers if number]
+    singles = [_single(number) for number in numbers]
+    exact = [single for single in singles if single is not None] if None not in singles else list(numbers)
+    wanted = max(_digits(number_text(number)) for number in exact)
+    small = sorted(sizes)[len(sizes) // 20]
+    return min(wanted, MOST_DECIMALS, max(DECIMALS, SIGNIFICANT - floor(log10(small))))
+
+
+def _single(number: Fraction) -> Fraction | None:
+    """The shortest decimal of a number of single precision that was written as one of double precision."""
+    single = np.float32(float(number))
+    return Fraction(str(single)) if float(single) == float(number) else None
+
+
+def _digits(text: str) -> int:
+    """Digits after the point that a number has."""
+    number = read_number(text)
+    exponent = Decimal(text).normalize().as_tuple().exponent if number is not None else 0
+    return max(0, -exponent) if isinstance(exponent, int) else 0

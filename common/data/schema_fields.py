@@ -65,9 +65,6 @@ class FieldReader(FieldForm):
             self.check_written(attribute)
         if not self.problems:
             attribute = self._read_missing(attribute)
-            if attribute.size < 2 and not attribute.discover:
-                remedy = "Leave the attribute out, or declare its other values."
-                self.fault("", "one-value", "the domain has a single value.", remedy)
         return attribute
 
     def _check_keys(self) -> None:

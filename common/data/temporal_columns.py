@@ -10,7 +10,7 @@ import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.temporal import Temporal
-from privity.common.data.temporal_pattern import DAY, UNIX_DAY, Pattern, clock_parts, day_parts, offset_text
+from privity.common.data.temporal_pattern import DAY, UNIX_DAY, Pattern, clock_parts, day_parts, filled, offset_text
 
 Numbers = npt.NDArray[np.int64]
 
@@ -44,7 +44,7 @@ def texts_of(form: Temporal, numbers: Numbers) -> npt.NDArray[np.object_]:
     for source, tokens in _runs(form.pattern):
         distinct, places = known[source]
         parts = [_parts(source, value, form.pattern) for value in distinct.tolist()]
-        texts = ["".join(part[letter] if letter else text for letter, text in tokens) for part in parts]
+        texts = [filled(tokens, part) for part in parts]
         column = np.array([*texts, None], dtype=object)[:-1][places]
         found = column if found is None else found + column
     return np.asarray(found)

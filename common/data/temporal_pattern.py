@@ -7,7 +7,7 @@ is set to.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import cached_property, lru_cache
 from typing import Literal
@@ -50,7 +50,11 @@ _WORDS = {
     "b": [month[:3] for month in MONTHS], "B": list(MONTHS), "a": [day[:3] for day in WEEKDAYS], "A": list(WEEKDAYS),
     "p": ["AM", "PM"],
 }  # fmt: skip
-_TOKEN = re.compile(r"%(:z|.)|([^%]+)")
+SHORT = "-"
+"""Between the % sign and a letter: written without a zero in front, as in 3/4/2024."""
+
+_SHORTENED = "dmHI"
+_TOKEN = re.compile(rf"%(:z|(?P<short>{SHORT}(?=[{_SHORTENED}]))?.)|([^%]+)")
 
 
 class FormError(ValueError):
@@ -68,11 +72,11 @@ def iso_format(kind: str, unit: int, zoned: bool) -> str:
 
 
 def tokens_of(kind: str, form: str) -> list[tuple[str, str]]:
-    """The format in parts: a letter, or "" and a text; checked as a whole."""
+    """The format in parts: a letter, with ``SHORT`` if it is, or "" and a text; checked as a whole."""
     tokens = []
     for found in _TOKEN.finditer(form):
-        letter, text = found[1], found[2]
-        tokens.append(("", "%") if letter == "%" else ("", text) if letter is None else (letter, ""))
+        letter, short, text = found[1], found["short"] or "", found[3]
+        tokens.append(("", "%") if letter == "%" else ("", text) if letter is None else (letter[len(short) :], short))
     letters = [letter for letter, _ in tokens if letter]
     allowed = DIRECTIVES[kind]
     odd = [letter for letter in letters if letter.removeprefix(":") not in allowed]
@@ -82,6 +86,9 @@ def tokens_of(kind: str, form: str) -> list[tuple[str, str]]:
         raise FormError("format", message, f"Use {DEFAULT!r}, or a pattern of {known}, such as {EXAMPLES[kind]}.")
     if len(set(letters)) < len(letters) or any(len(part & set(letters)) > 1 for part in SAME):
         raise FormError("format", "a part appears twice.", "Write each part once.")
+    if any(text == SHORT and letter and _beside_digits(tokens, place) for place, (letter, text) in enumerate(tokens)):
+        message = f"a part without a zero in front (%{SHORT}) stands beside digits."
+        raise FormError("format", message, "Write a separator between them, or leave the - out.")
     if missing := _lacking(kind, set(letters)):
         raise FormError("format", f"it lacks {missing}, so that values would be lost.", f"Such as {EXAMPLES[kind]}.")
     return tokens
@@ -113,7 +120,7 @@ class Pattern:
     """A format, ready to read and to write ticks.
 
     Attributes:
-        tokens: its parts: a letter, or "" and a text.
+        tokens: its parts, as ``tokens_of`` has them.
         letters: that it has.
         digits: of a second's fraction.
     """
@@ -147,16 +154,9 @@ class Pattern:
             return _OFFSET
         if self._kind == "duration" and letter == self._first:
             return "[0-9]{1,15}"
-        alone = not self._is_digits(place - 1) and not self._is_digits(place + 1)
+        alone = letter not in "Yy" and not _beside_digits(self.tokens, place)
         width = _WIDTH[letter]
-        return f"[0-9]{{1,{width}}}" if alone and letter not in "Yy" else f"[0-9]{{{width}}}"
-
-    def _is_digits(self, place: int) -> bool:
-        """Whether what stands there may begin or end with a digit."""
-        if not 0 <= place < len(self.tokens):
-            return False
-        letter, text = self.tokens[place]
-        return letter not in (*_WORDS, "z", ":z") if letter else any(sign.isdigit() for sign in (text[0], text[-1]))
+        return f"[0-9]{{1,{width}}}" if alone else f"[0-9]{{{width}}}"
 
     def ticks(self, text: str) -> int | None:
         """What a text stands for; None if it is not of the format."""
@@ -216,7 +216,22 @@ class Pattern:
         return sign + self._filled(written)
 
     def _filled(self, parts: Mapping[str, str]) -> str:
-        return "".join(parts[letter] if letter else text for letter, text in self.tokens)
+        return filled(self.tokens, parts)
+
+
+def _beside_digits(tokens: Sequence[tuple[str, str]], place: int) -> bool:
+    """Whether a part beside this one may begin or end with a digit."""
+    return any(
+        letter not in (*_WORDS, "z", ":z") if letter else any(sign.isdigit() for sign in (text[0], text[-1]))
+        for letter, text in (*tokens[max(place - 1, 0) : place], *tokens[place + 1 : place + 2])
+    )
+
+
+def filled(tokens: Sequence[tuple[str, str]], parts: Mapping[str, str]) -> str:
+    """The text that parts of a format make of a value's parts by letter."""
+    return "".join(
+        text if not letter else str(int(parts[letter])) if text == SHORT else parts[letter] for letter, text in tokens
+    )
 
 
 def iso_ticks(kind: str, text: str) -> tuple[int | None, int | None]:

@@ -12,7 +12,10 @@ from privity.common.data.dialect_detection import fitting_marks
 from privity.common.data.frame_values import Cell, Sort, Value
 from privity.common.text.short_values import LONGEST_ECHO, shorten
 
-NOTHING = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "nat", "?", "-", "--", ".", "*", "missing", "unknown")
+NOTHING = (
+    "", "na", "n/a", "#n/a", "<na>", "nan", "null", "\\n", "none", "nil", "nat", "?", "-", "--", ".", "*", "missing",
+    "unknown",
+)  # fmt: skip
 """Texts, in lower case, that often mean that there is no value."""
 
 MOST_WORDS = 3

@@ -15,10 +15,10 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from privity.common.data.attribute import Attribute
+from privity.common.data.attribute import FALSE_TEXTS, SPELLINGS, TRUE_TEXTS, Attribute
 from privity.common.data.schema import Schema
 from privity.common.data.temporal_columns import texts_of
-from privity.common.data.temporal_pattern import SECOND
+from privity.common.data.temporal_pattern import DEFAULT, SECOND
 
 LARGEST_INT64 = 2**63 - 1
 DECIMAL_DIGITS = 38
@@ -28,7 +28,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 def as_texts(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
-    """The rows as they stand in a CSV file: dates and times in their declared format; other columns as they are."""
+    """The rows as they stand in a CSV file: dates, times and booleans in their declared format; others as they are."""
     written = {name: _texts(attribute, frame[name]) for name, attribute in _columns(frame, schema)}
     return pd.DataFrame(written, index=frame.index)
 
@@ -128,6 +128,9 @@ def _numbers(column: pd.Series, missing: Mask) -> npt.NDArray[Any]:
 
 
 def _texts(attribute: Attribute, column: pd.Series) -> Any:
+    if attribute.type == "boolean" and attribute.format != DEFAULT:
+        true, false = SPELLINGS[attribute.format]
+        return column.map({TRUE_TEXTS[0]: true, FALSE_TEXTS[0]: false}).fillna(column).array
     if attribute.temporal is None:
         if not attribute.exact:
             return column.array

@@ -14,7 +14,7 @@ from privity.common.data.date_formats import formats_of
 from privity.common.data.dialect import dialect_option
 from privity.common.data.dialect_detection import sample
 from privity.common.data.file_look import Look, LookedAt, look_at
-from privity.common.data.schema_draft import draft_field
+from privity.common.data.schema_draft import draft_field, recodings
 from privity.common.text import text_table
 from privity.common.text.short_values import shorten
 from privity.common.text.terminal import say
@@ -61,10 +61,11 @@ def inspect(
         examples = ", ".join(shorten(text) for text, _ in _values(column, field)[:MOST_EXAMPLES])
         text_table.add(table, column.name, _kind(column, field), str(len(column.texts)), str(missing), examples)
     text_table.show(table)
-    for finding in look.findings:
+    kept = [field for column, field in zip(look.columns, fields, strict=True) if not column.identifies]
+    for finding in (*look.findings, *recodings(look, kept)):
         say(f"- {finding}")
     say("Declare in the schema (`privity schema draft` writes all of it):")
-    for line in _declared(look, fields):
+    for line in _declared(look, kept):
         say(f"  {line}")
     say(PRIVATE)
 
@@ -79,7 +80,7 @@ def _values(column: LookedAt, field: dict[str, Any]) -> list[tuple[str, int]]:
 def _kind(column: LookedAt, field: dict[str, Any]) -> str:
     """What its values seem to be, in words."""
     if column.identifies:
-        return "an identifier: left out"
+        return "a key: left out"
     texts = [text for text in column.texts if text not in field.get("missingValues", ())][:MOST_DATES]
     if forms := formats_of(texts):
         doubt = "" if len(forms) == 1 else ": it is not clear which"
@@ -96,13 +97,8 @@ def _declared(look: Look, fields: Sequence[dict[str, Any]]) -> list[str]:
         found.append(f'"dialect": {json.dumps(document, ensure_ascii=False)}')
     if look.ignored or any(column.identifies for column in look.columns):
         found.append('"extraColumns": "ignore"')
-    for column, field in zip(look.columns, fields, strict=True):
-        if column.identifies:
-            continue
-        kept = {
-            key: value for key, value in field.items() if key not in ("description", "categories", "categoriesOrdered")
-        }
-        found.append(json.dumps(kept, ensure_ascii=False))
+    for field in fields:
+        found.append(json.dumps({key: value for key, value in field.items() if key not in LONG}, ensure_ascii=False))
     return found
 
 

@@ -11,13 +11,12 @@ import typer
 
 from privity.common.data.attribute import ROLES
 from privity.common.data.dialect import dialect_option
-from privity.common.data.face_hints import face_hints
 from privity.common.data.file_look import look_at
 from privity.common.data.joined_schemas import join_schemas
+from privity.common.data.relation_hints import row_hints
 from privity.common.data.schema import Schema, load_schema, parse_schema
-from privity.common.data.schema_draft import LEAK_WARNING, drafted
+from privity.common.data.schema_draft import LEAK_WARNING, drafted, recodings
 from privity.common.data.spreadsheet_formulas import warning
-from privity.common.data.table_reading import read_batches
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound, RowProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.node.process import dump_no_core
@@ -38,6 +37,7 @@ from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
 from privity.party.sources.open_rows import open_rows
+from privity.party.sources.repeated_keys import repeated_keys
 from privity.party.sources.rows import Rows
 
 schema_app = typer.Typer(help="Draft, check or discover the schema of a table.", no_args_is_help=True)
@@ -79,6 +79,8 @@ def check(
         say(f"{data}: {'all rows' if schema.absent_rows else f'{rows} rows, all'} in the domain.")
         _tell_wide_bins(address, schema)
         _tell_broken_rules(address, schema)
+        for told in () if schema.absent_rows else repeated_keys(address, schema, default_memory()):
+            say(told)
 
 
 def tell_formulas(schema: Schema) -> None:
@@ -267,12 +269,12 @@ def draft(
     document = drafted(look)
     text = json.dumps(document, indent=2, ensure_ascii=False)
     say(f"Warning: {LEAK_WARNING}", err=True)
-    for finding in look.findings:
+    for finding in (*look.findings, *recodings(look, document["fields"])):
         say(f"- {finding}", err=True)
     if out is None:
         say(*text.split("\n"))
     else:
         write_text(text + "\n", out, private=True)
         say(f"Draft written to {out}. Review it, and then: privity schema review {out}", err=True)
-    for hint in face_hints(document["fields"], read_batches(file, parse_schema(document, str(file)))):
+    for hint in row_hints(file, document):
         say(hint, err=True)

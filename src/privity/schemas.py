@@ -19,7 +19,8 @@ from privity.common.data.attribute import UNDECLARED
 from privity.common.data.field_keys import FORM
 from privity.common.data.file_look import look_at
 from privity.common.data.frame_values import MISSING, read_column
-from privity.common.data.schema_draft import drafted
+from privity.common.data.relation_hints import row_hints
+from privity.common.data.schema_draft import drafted, recodings
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import Number, readable
 from privity.common.public_names import public
@@ -136,15 +137,20 @@ class Schema:
         """
         if (frame := given.frame_of(table)) is not None:
             with tempfile.TemporaryDirectory(prefix="privity-") as folder:
-                look = look_at(_written(frame, Path(folder) / f"{name}.csv"), {})
+                return cls._drafted(_written(frame, Path(folder) / f"{name}.csv"), {})
         elif isinstance(table, str | Path):
-            look = look_at(table)
+            return cls._drafted(Path(table), None)
         else:
             given.coded_by(table)
             hint = "Give a table in memory, or the path of a CSV file."
             raise PrivityError(Catalogue.BAD_OPTION, option="table", reason="its rows are coded", hint=hint)
-        draft = cls(drafted(look))
-        draft._findings = look.findings
+
+    @classmethod
+    def _drafted(cls, path: Path, dialect: Mapping[str, Any] | None) -> Schema:
+        """The draft of a CSV file, with what stood out."""
+        look = look_at(path, dialect)
+        draft = cls(document := drafted(look))
+        draft._findings = (*look.findings, *recodings(look, document["fields"]), *row_hints(path, document))
         return draft
 
     @classmethod

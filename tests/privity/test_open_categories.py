@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity import OneWay
+from privity import OneWay, PrivBayes
 from privity.common.data.attribute import Attribute
 from privity.common.data.joined_schemas import join_schemas
 from privity.common.data.schema import Schema, parse_schema
@@ -99,6 +99,19 @@ def test_every_row_that_a_person_may_have_is_charged_for(tmp_path):
     assert fitted.charged_ == fitted.spent_ == ApproxDP(Fraction(1), fitted.delta, RELATION).scaled(3)
     assert fitted.charged_.epsilon == 3
     assert fitted.charged_.delta > 3 * fitted.delta
+
+
+def test_a_text_of_which_nothing_is_discovered_has_one_category_and_rows_say_so():
+    rows = pd.DataFrame({"city": [f"hamlet {place}" for place in range(400)], "age": [30, 40] * 200})
+    fields = [{**CITY, "missingValues": []}, {"name": "age", "type": "integer", "categories": [30, 40]}]
+    found = Discover("2", delta=DELTA, population="patients").fit(rows, {"fields": fields}).discovered
+    assert found.attributes[0].categories == ("(other)",)
+    again = parse_schema(found.table_schema(), "s")
+    assert again == found
+    for made in (OneWay, partial(PrivBayes, encoding="binary"), partial(PrivBayes, encoding="hierarchical")):
+        sample = made("2", population="patients").fit(rows, again).sample(200, seed=1)
+        assert set(sample["city"]) == {"(other)"}
+    assert join_schemas({"a": found, "b": found}).attributes[0].categories == ("(other)",)
 
 
 def test_owners_discover_categories_each_and_leave_numbers_to_a_run_of_all():

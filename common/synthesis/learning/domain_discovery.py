@@ -17,7 +17,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from privity.common.data.attribute import Attribute, Histogram, Value
+from privity.common.data.attribute import Attribute, Histogram
 from privity.common.data.noisy_tables import Marginal, NoisyTable
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
@@ -187,15 +187,9 @@ def with_domains(schema: Schema, grids: Mapping[int, Grid]) -> list[Attribute]:
 def with_categories(schema: Schema, found: Mapping[str, Sequence[str]]) -> list[Attribute]:
     """The open texts with these categories, besides the one for all others."""
     return [
-        replace(attribute, discover=False, categories=_categories(attribute, found[attribute.name]))
+        replace(attribute, discover=False, categories=(*found[attribute.name], *attribute.categories))
         for attribute in open_texts(schema)
     ]
-
-
-def _categories(attribute: Attribute, found: Sequence[str]) -> tuple[Value, ...]:
-    categories = *found, *attribute.categories
-    # One value is no domain.
-    return categories if len(categories) > 1 or attribute.missing else (*categories, f"{categories[0]}'")
 
 
 def stand_in(schema: Schema) -> Schema:

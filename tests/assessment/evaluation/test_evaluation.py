@@ -247,3 +247,14 @@ def test_of_too_many_pairs_some_are_drawn_by_the_number_of_attributes_alone_and_
     assert found[0] == found[1]
     assert len(found[0]) == 4
     assert module._sets(5, 2, 10) == [(a, b) for a in range(5) for b in range(a + 1, 5)]
+
+
+def test_a_class_of_a_single_row_in_a_large_table_stops_no_prediction():
+    """From 10,000 rows on trees hold back rows of every class."""
+    rows = frame(10_100).drop(columns=["pay", "loss", "note"])
+    rows["ward"] = ["west", *(["north", "south <b>"] * len(rows))[1 : len(rows)]]
+    over = schema().over(["age", "ward", "sick"])
+    train, test = values_of_frame(rows, over, "rows"), values_of_frame(rows.iloc[:300], over, "rows")
+    found = answer(PredictionTarget("ward", (), Task("ward", "ward")), train, test, [train])
+    assert found is not None
+    assert found.found == (found.real,)

@@ -88,11 +88,6 @@ def test_the_key_is_true_or_false(value):
         schema_of(value)
 
 
-def test_a_single_value_is_no_domain_with_absent_rows_either():
-    with pytest.raises(ProblemsFound, match="one-value"):
-        parse_schema({"absentRows": True, "fields": [FIELDS[2], {**FIELDS[4], "categories": ["s"]}]}, "s")
-
-
 def test_a_row_is_absent_as_a_whole_so_all_attributes_have_the_code_or_none():
     one, *others = schema_of().attributes
     with pytest.raises(ValueError, match="absent as a whole"):

@@ -70,7 +70,7 @@ def test_an_identifier_is_left_out_of_a_draft_and_named(tmp_path):
     assert [field["name"] for field in drafted(look_at(path))["fields"]] == ["patient_id", "case"], (
         "nothing else is there"
     )
-    path.write_text("\n".join(["id,age", *(f"{place % 119},{place % 5}" for place in range(120))]) + "\n")
+    path.write_text("\n".join(["dose,age", *(f"{place % 119},{place % 5}" for place in range(120))]) + "\n")
     assert not any(column.identifies for column in look_at(path).columns), "two rows have the same"
 
 

@@ -395,3 +395,15 @@ def test_a_rule_over_a_discovered_domain_may_hold_by_itself() -> None:
         parse_schema({"fields": [field], "rowConstraints": ["age >= 0"]}, "s")
     found = {**field, "histogram": {"edges": [0, 50, 99], "weights": [1, 1]}}
     assert parse_schema({"fields": [found], "rowConstraints": ["age >= 0"]}, "s").row_constraints
+
+
+@pytest.mark.parametrize("rule", ["a <= b", "b >= a", "not b < a"])
+def test_a_listed_number_is_compared_with_one_in_bins(rule):
+    listed = {"name": "a", "type": "integer", "categories": [0, 3, 8]}
+    binned = {"name": "b", "type": "integer", "constraints": {"minimum": 0, "maximum": 5}, "bins": 2}
+    schema = parse_schema({"fields": [listed, binned], "rowConstraints": [rule]}, "s")
+    (constraint,) = schema.row_constraints
+    met = constraint.possible({attribute.name: attribute for attribute in schema.attributes})
+    met = met if constraint.attributes[0] == "a" else met.T
+    # Bins of 0 to 2 and of 3 to 5.
+    assert met.tolist() == [[True, True], [False, True], [False, False]]

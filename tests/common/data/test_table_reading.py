@@ -299,14 +299,14 @@ def test_draft_is_a_schema_that_takes_its_file(tmp_path):
 @pytest.mark.parametrize(
     ("texts", "expected"),
     [
-        (["2013"] * 3, {"type": "integer", "domain": "discover"}),
-        (["x"] * 3, {"type": "string", "categories": ["x", "(other)"], "outOfDomain": "other", "other": "(other)"}),
+        (["2013"] * 3, {"type": "integer", "categories": [2013], "categoriesOrdered": True}),
+        (["x"] * 3, {"type": "string", "categories": ["x"]}),
         (["x", "", "x"], {"type": "string", "categories": ["x"], "missingValues": [""]}),
         (["01234", "98765"], {"type": "string", "categories": ["01234", "98765"]}),
         (["0", "0.5", "-1"], {"type": "number", "categories": [-1, 0, 0.5], "categoriesOrdered": True}),
         ([*map(str, range(30)), "NA", ""], {"type": "integer", "domain": "discover", "missingValues": ["", "NA"]}),
         ([f"{place}.25" for place in range(30)], {"type": "number", "domain": "discover", "decimals": 2}),
-        ([f"{place}e-3" for place in range(30)], {"type": "number", "domain": "discover", "decimals": 6}),
+        ([f"{place}e-3" for place in range(30)], {"type": "number", "domain": "discover", "decimals": 3}),
         (["NA", "EU", "EU"], {"type": "string", "categories": ["EU"], "missingValues": ["NA"]}),
     ],
 )

@@ -123,6 +123,8 @@ def test_a_date_may_be_a_midnight_of_pandas_and_no_other_time():
         ("date", "any", None, None, "format", "no format"),
         ("date", "%Y-%m-%d%", None, None, "format", "no format"),
         ("date", "%d/%d/%Y", None, None, "format", "twice"),
+        ("date", "%-d%m/%Y", None, None, "format", "beside digits"),
+        ("date", "%-Y-%m-%d", None, None, "format", "no format|is not read"),
         ("date", "%d/%m/%b/%Y", None, None, "format", "twice"),
         ("datetime", "%Y-%m-%d %H:%S", None, None, "format", "it lacks %M"),
         ("datetime", "%Y-%m-%d", None, None, "format", "the hour"),
@@ -138,6 +140,14 @@ def test_a_format_that_loses_something_is_refused(kind, form, decimals, zone, ke
     with pytest.raises(FormError, match=message) as found:
         temporal(kind, form, decimals, zone)
     assert found.value.key == key
+
+
+def test_a_day_without_a_zero_in_front_is_written_as_it_was_read():
+    short = temporal("datetime", "%-m/%-d/%Y %-H:%M", None, None)
+    for text in ("1/2/2000 9:05", "11/30/2000 0:00"):
+        assert short.text(short.read(text)) == text
+        assert texts_of(short, np.array([short.read(text)])).tolist() == [text]
+    assert short.read("01/02/2000 09:05") == short.read("1/2/2000 9:05")
 
 
 def test_two_digits_of_a_year_are_of_1969_to_2068():

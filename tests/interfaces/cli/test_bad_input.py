@@ -86,13 +86,6 @@ def test_attributes_too_large_for_any_table_are_named_before_anything_starts(tmp
     assert "2250000" in message.replace(",", "")
 
 
-def test_an_attribute_with_one_value(tmp_path: Path) -> None:
-    schema = tmp_path / "constant.json"
-    schema.write_text(json.dumps({"fields": [{"name": "ward", "type": "string", "categories": ["north"]}, FIELDS[0]]}))
-    message = simulate(tmp_path, schema=schema)
-    assert "ward" in message
-
-
 def test_missing_files(tmp_path: Path) -> None:
     assert "nothing.csv: no such file" in simulate(tmp_path, table=tmp_path / "nothing.csv")
     assert "nothing.json: no such file" in simulate(tmp_path, schema=tmp_path / "nothing.json")

@@ -170,6 +170,23 @@ def test_tables_of_any_store_are_compared_and_checked(tmp_path: Path) -> None:
     assert f"{parquet}: 200 rows, all in the domain." in done.stdout
 
 
+def test_a_key_that_repeats_is_asked_about_wherever_the_rows_are(tmp_path: Path) -> None:
+    _, schema = write_people(tmp_path, 10)
+    schema.write_text(json.dumps({**json.loads(schema.read_text()), "extraColumns": "ignore"}))
+    frame = people(300).assign(patient=[1000 + n % 60 for n in range(300)])
+    frame.to_csv(tmp_path / "visits.csv", index=False)
+    sources = [str(tmp_path / "visits.csv"), *in_stores(tmp_path, frame)]
+    for data in sources:
+        done = privity("schema", "check", schema, "--data", data)
+        assert done.returncode == 0, done.stderr
+        said = "'patient' looks like a key whose values repeat: 60 different values in 300 rows, up to 5 rows each."
+        assert said in done.stdout, data
+        assert "--rows-per-person, and give the commands that read the rows --person patient" in done.stdout
+    schema.write_text(json.dumps({**json.loads(schema.read_text()), "absentRows": True}))
+    done = privity("schema", "check", schema, "--data", sources[0])
+    assert "patient" not in done.stdout, "who declares places for absent rows knows of persons with several"
+
+
 @pytest.mark.long
 def test_a_simulation_over_a_folder_of_files(tmp_path: Path) -> None:
     _, schema = write_people(tmp_path, 10)

@@ -1,0 +1,221 @@
+"""Orders and sums that hold in every row of a table, and what would declare them; not private, like a draft."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from itertools import combinations, permutations
+from keyword import iskeyword
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from privity.common.data.attribute import Attribute
+from privity.common.data.face_hints import face_hints
+from privity.common.data.schema import Schema, parse_schema
+from privity.common.data.table_reading import read_batches
+
+Numbers = npt.NDArray[np.float64]
+"""Of some rows, shape (columns, rows); NaN where the value is missing."""
+
+LEAST_ROWS = 100
+"""With all values, from which an order or a sum may be seen."""
+
+BROKEN = 0.1
+"""Part of the rows that would break an order, at the least, if its two columns had nothing to do with each other."""
+
+KEPT = 20_000
+"""Rows in which that is looked at."""
+
+TRIED = 16
+"""Rows on which sums are looked for; those that are found are tried on all others."""
+
+MOST_PARTS = 4
+MOST_SUMS = 100_000
+"""Sums of so many parts that are looked for: with more columns, sums of fewer parts."""
+
+USED = 3
+"""Rows in which a part of a sum is not 0, at the least."""
+
+MOST_ORDERS = 20
+
+EXACT = 1e-9
+"""Of the larger numbers: doubles of decimals whose sum is right differ by less."""
+
+
+def row_hints(path: Path | str, document: dict[str, Any]) -> list[str]:
+    """What follows from other columns, or is in order with them, in every row of a file, by its draft."""
+    schema = parse_schema(document, str(path))
+    faces = face_hints(document["fields"], read_batches(path, schema))
+    return [*faces, *relation_hints(schema, read_batches(path, schema))]
+
+
+def relation_hints(schema: Schema, batches: Iterable[pd.DataFrame]) -> list[str]:
+    """For sums and orders that hold in every row what to declare.
+
+    Args:
+        schema: the draft.
+        batches: the table as texts.
+    """
+    relations = Relations([attribute for attribute in schema.attributes if _has_order(attribute)])
+    for frame in batches:
+        relations.look(frame)
+    return relations.hints()
+
+
+class Relations:
+    """What holds in all rows so far.
+
+    Args:
+        attributes: whose values have an order.
+    """
+
+    def __init__(self, attributes: Sequence[Attribute]) -> None:
+        self._attributes = attributes
+        self._numbers = [_Numbers(attribute) for attribute in attributes]
+        pairs = permutations(range(len(attributes)), 2)
+        self._orders = {(a, b) for a, b in pairs if _kind(attributes[a]) == _kind(attributes[b])}
+        self._sums: dict[int, tuple[int, ...]] | None = None
+        self._kept: list[Numbers] = []
+
+    def look(self, frame: pd.DataFrame) -> None:
+        """Look at some more rows."""
+        if not self._attributes or not len(frame):
+            return
+        read = zip(self._numbers, self._attributes, strict=True)
+        numbers = np.array([[known[text] for text in frame[attribute.name]] for known, attribute in read])
+        if sum(one.shape[1] for one in self._kept) < KEPT:
+            self._kept.append(numbers)
+        with np.errstate(invalid="ignore"):
+            self._orders = {(a, b) for a, b in self._orders if not (numbers[a] > numbers[b]).any()}
+        if self._sums is None:
+            self._sums = self._likely_sums(numbers)
+        self._sums = {total: parts for total, parts in self._sums.items() if _adds_up(numbers, total, parts)}
+
+    def hints(self) -> list[str]:
+        """What to declare."""
+        if not self._kept:
+            return []
+        numbers = np.concatenate(self._kept, axis=1)
+        sums = self._clear_sums(numbers)
+        rules = self._clear_orders(numbers, [*sums])
+        found = [self._sum_in_words(total, parts) for total, parts in sums.items()]
+        if rules:
+            found.append(
+                "Orders that hold in every row that has both values, read off the rows. Those that hold by their "
+                f'meaning cost nothing: declare "rowConstraints": {json.dumps(rules[:MOST_ORDERS], ensure_ascii=False)}'
+                + (f" ({len(rules) - MOST_ORDERS} more are not shown)" if len(rules) > MOST_ORDERS else "")
+            )
+        return found
+
+    def _likely_sums(self, numbers: Numbers) -> dict[int, tuple[int, ...]]:
+        """Totals and their parts by a few rows; of the fewest parts."""
+        places = [place for place, attribute in enumerate(self._attributes) if attribute.temporal is None]
+        lacking = np.isnan(numbers[places]).sum(axis=0)
+        rows = np.argsort(lacking, kind="stable")
+        rows = rows[lacking[rows] == lacking[rows[0]]] if len(rows) else rows
+        some = numbers[:, rows[np.linspace(0, len(rows) - 1, min(TRIED, len(rows))).astype(int)]] if len(rows) else rows
+        found: dict[int, tuple[int, ...]] = {}
+        for many in range(1, MOST_PARTS + 1):
+            if len(places) <= many or comb(len(places), many) > MOST_SUMS:
+                break
+            parts = np.array(list(combinations(places, many)))
+            sums = some[parts].sum(axis=1)
+            for total in places:
+                if total in found:
+                    continue
+                same = (np.abs(sums - some[total]) <= EXACT * (1 + np.abs(some[total]))).all(axis=1)
+                fitting = [row for row in parts[same].tolist() if total not in row and self._may_add(total, row)]
+                if fitting and not (many == 1 and found.get(fitting[0][0]) == (total,)):
+                    found[total] = tuple(fitting[0])
+        return found
+
+    def _may_add(self, total: int, parts: Sequence[int]) -> bool:
+        """Whether a total of this type can have these parts."""
+        return self._attributes[total].type == "number" or all(self._attributes[p].type == "integer" for p in parts)
+
+    def _clear_sums(self, numbers: Numbers) -> dict[int, tuple[int, ...]]:
+        """Those of which each part says something, and of which none is made of another."""
+        found: dict[int, tuple[int, ...]] = {}
+        for total, parts in (self._sums or {}).items():
+            there = ~np.isnan(numbers[[total, *parts]]).any(axis=0)
+            used = (numbers[list(parts)][:, there] != 0).sum(axis=1)
+            differ = len(np.unique(numbers[total][there])) > 2
+            made = {*found, *(part for each in found.values() for part in each)}
+            if there.sum() >= LEAST_ROWS and (used >= USED).all() and differ and total not in made and not (
+                set(parts) & set(found)
+            ):  # fmt: skip
+                found[total] = parts
+        return found
+
+    def _clear_orders(self, numbers: Numbers, made: Sequence[int]) -> list[str]:
+        """Those that other columns would break and that follow from no others, as rules."""
+        clear = {pair for pair in self._orders if not set(pair) & set(made) and _says_something(*numbers[list(pair)])}
+        shown = {
+            (a, b)
+            for a, b in clear
+            if not any((a, c) in clear and (c, b) in clear for c in range(len(self._attributes)))
+        }
+        return [
+            f"{_in_rule(self._attributes[a].name)} <= {_in_rule(self._attributes[b].name)}" for a, b in sorted(shown)
+        ]
+
+    def _sum_in_words(self, total: int, parts: Sequence[int]) -> str:
+        attribute, names = self._attributes[total], [self._attributes[part].name for part in parts]
+        missing = {"missingValues": list(attribute.missing)} if attribute.missing else {}
+        field = {"name": attribute.name, "type": attribute.type, "sum": names, **missing}
+        return (
+            f"{attribute.name} is {' + '.join(names)} in every row, read off the rows. If that is by its meaning, it "
+            f"costs nothing: declare it as {json.dumps(field, ensure_ascii=False)}"
+        )
+
+
+class _Numbers(dict[Any, float]):
+    """The values of an attribute by their texts."""
+
+    def __init__(self, attribute: Attribute) -> None:
+        super().__init__()
+        self._attribute = attribute
+
+    def __missing__(self, text: Any) -> float:
+        attribute = self._attribute
+        number = None if text is None or text in attribute.missing_texts else attribute.read(text)
+        self[text] = float("nan") if number is None else float(number)
+        return self[text]
+
+
+def _has_order(attribute: Attribute) -> bool:
+    return attribute.numeric and (attribute.ordered or not attribute.categories)
+
+
+def _kind(attribute: Attribute) -> tuple[object, ...]:
+    """What two attributes share whose values can be compared."""
+    form = attribute.temporal
+    return ("number",) if form is None else (attribute.type, form.unit, form.zone)
+
+
+def _adds_up(numbers: Numbers, total: int, parts: Sequence[int]) -> bool:
+    """Whether a total is the sum of its parts in each of some rows, and missing where one of them is."""
+    sums, found = numbers[list(parts)].sum(axis=0), numbers[total]
+    gone = np.isnan(sums)
+    right = np.abs(sums[~gone] - found[~gone]) <= EXACT * (1 + np.abs(found[~gone]))
+    return bool((np.isnan(found) == gone).all() and right.all())
+
+
+def _says_something(first: Numbers, second: Numbers) -> bool:
+    """Whether enough rows would break the order if the columns were shuffled; each shape (rows,)."""
+    there = ~(np.isnan(first) | np.isnan(second))
+    if there.sum() < LEAST_ROWS or (first[there] == second[there]).all():
+        return False
+    low, high = first[there], np.sort(second[there])
+    return bool(np.searchsorted(high, low, side="left").mean() >= BROKEN * len(high))
+
+
+def _in_rule(name: str) -> str:
+    """The name of an attribute as a rule has it."""
+    plain = name.isidentifier() and not iskeyword(name) and name not in ("true", "false", "missing")
+    return name if plain else f"`{name}`"
