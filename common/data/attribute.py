@@ -12,16 +12,17 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from math import floor
 
+from privity.common.data.bin_labels import bin_labels
 from privity.common.data.computation import Computation
+from privity.common.data.measured_range import MeasuredRange
 from privity.common.data.temporal import TEMPORAL, Temporal, temporal
 from privity.common.data.temporal_pattern import DEFAULT
-from privity.common.data.value_grids import SIGNIFICANT_DIGITS, Grid, decimal_grid, integer_edges, nearest
+from privity.common.data.value_grids import SIGNIFICANT_DIGITS, Grid, decimal_grid, integer_edges, nearest, number_text
 
 Value = str | int | Fraction  # a category: text, integer (or bool), or exact decimal
 
@@ -77,7 +78,8 @@ class Attribute:
     ``discover`` is whether the domain is open: ``edges`` are those of a public grid in its place
     (``privity.common.data.public_grid``), or the only category is ``other``. ``decimals`` are those of a number's
     values, None if they are not declared; values of bins are rounded to them as they are read. Of times they are those
-    of seconds. ``histogram`` says how values are drawn within a bin; without one they are drawn evenly. ``compute`` is
+    of seconds. ``histogram`` says how values are drawn within a bin; without one they are drawn evenly. ``measured`` is
+    of a domain that was discovered. ``compute`` is
     what makes the values of another column as rows are read; None where they stand in a column of their own.
     ``decimal_char``, ``group_char`` and ``bare_number`` say how numbers are written in the owner's table
     (``privity.common.data.dialect``); None leaves it to the dialect. ``read_off_rows`` is None of what a person wrote;
@@ -98,6 +100,7 @@ class Attribute:
     discover: bool = False
     decimals: int | None = None
     histogram: Histogram | None = None
+    measured: MeasuredRange | None = None
     format: str = DEFAULT
     timezone: str | None = None
     compute: Computation | None = None
@@ -139,6 +142,11 @@ class Attribute:
     def whole(self) -> bool:
         """Whether values are whole numbers."""
         return self.numeric and self.type != "number"
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether the bins at the ends also have what lies farther out."""
+        return bool(self.edges) and self.out_of_domain == "edge"
 
     @cached_property
     def beyond_doubles(self) -> bool:
@@ -203,8 +211,11 @@ class Attribute:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The text of each code, public, distinct: a category, a bin as ``[17, 22)``, ``(missing)`` or ``(absent)``."""
-        labels = [self.name_of(value) for value in self.categories] or self._bin_labels()
+        """The text of each code, public, distinct: a category, a bin as ``[17, 22)``, ``(missing)`` or ``(absent)``.
+
+        The bins at the ends are ``87 and more`` and the like if they also have what lies farther out.
+        """
+        labels = [self.name_of(value) for value in self.categories] or bin_labels(self)
         for label, there in (("(missing)", bool(self.missing)), ("(absent)", self.absent)):
             if not there:
                 continue
@@ -371,14 +382,6 @@ class Attribute:
     def _other_code(self) -> int | None:
         return None if self.other is None else self._codes[self.other]
 
-    def _bin_labels(self) -> list[str]:
-        if self.whole:
-            edges = [self.name_of(edge) for edge in (*self.point_edges[:-1], self.point_edges[-1] - 1)]
-        else:
-            edges = _distinct_texts(self.edges)
-        labels = [f"[{low}, {high})" for low, high in pairwise(edges)]
-        return [*labels[:-1], labels[-1][:-1] + "]"]
-
 
 def read_number(text: str) -> int | Fraction | None:
     """Read a decimal exactly; ``None`` if the text is none. ASCII digits, no spaces, exponent to 999."""
@@ -390,14 +393,6 @@ def read_number(text: str) -> int | Fraction | None:
             return Fraction(int(whole + digits), 10 ** len(digits))
         return Fraction(text)
     return None
-
-
-def number_text(number: int | Fraction, digits: int = SIGNIFICANT_DIGITS) -> str:
-    """Write a number as a decimal: an integer in full, another rounded to so many significant digits."""
-    if number.denominator == 1:
-        return str(int(number))
-    decimal = Context(prec=digits).divide(Decimal(number.numerator), Decimal(number.denominator)).normalize()
-    return format(decimal, "f") if -7 <= decimal.adjusted() <= digits else str(decimal)
 
 
 def is_double(number: Fraction) -> bool:
@@ -412,21 +407,6 @@ def value_text(value: Value) -> str:
     if isinstance(value, bool):
         return (TRUE_TEXTS if value else FALSE_TEXTS)[0]
     return number_text(value)
-
-
-def _distinct_texts(edges: tuple[Fraction, ...]) -> list[str]:
-    """Write edges as decimals of as few digits as tell them apart; as fractions if no number does.
-
-    An edge that a short decimal gives exactly is written so.
-    """
-    for digits in (6, 9, 12, 15, 18):
-        texts = []
-        for edge in edges:
-            exact = number_text(edge)
-            texts.append(exact if Fraction(exact) == edge else number_text(edge, digits))
-        if len(set(texts)) == len(texts):
-            return texts
-    return [str(edge) for edge in edges]
 
 
 def _paths(groups: tuple[Group, ...], above: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:

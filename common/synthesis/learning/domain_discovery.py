@@ -18,20 +18,22 @@ from itertools import pairwise
 import numpy as np
 
 from privity.common.data.attribute import Attribute, Histogram, Value
+from privity.common.data.measured_range import DIGITS, MeasuredRange, PartOfRows
 from privity.common.data.noisy_tables import Marginal, NoisyTable
+from privity.common.data.public_grid import declared_ends
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.learning.grid_histogram import (
     STANDS_OUT,
-    Cell,
     Grid,
     Numbers,
     closer_edges,
     grid_of,
     looked_closer,
 )
+from privity.common.synthesis.learning.range_tails import Cell
 
 SHARE = Fraction(1, 4)
 """Of the budget, at the most, for domains, where one owner's run discovers them and goes on."""
@@ -63,6 +65,9 @@ LEAST_GROUPS = 4
 
 MOST_BINS = 2 * int(1 / POINT) + BINS + len(TAILS)
 """A discovered attribute has no more: each point cuts twice."""
+
+BARS = 1.96
+"""Standard deviations that an estimate is said to be off by, 19 times out of 20."""
 
 WEIGHTS = 1 << 20
 """Of the cells of a histogram together, about."""
@@ -229,16 +234,47 @@ def _binned(attribute: Attribute, grid: Grid) -> Attribute:
         # One bin is no domain: there is a second one, of what hardly anybody has.
         first, end = cells[0].first, cells[-1].end
         cuts.add(end - 1 if end - first > 1 else end + 1 if end + 1 < len(grid.edges) else first - 1)
+    # What a person declared to be the least and the largest value are the outer edges.
+    strict, declared = (
+        attribute.out_of_domain == "refuse",
+        declared_ends(attribute.places, attribute.temporal, grid.edges),
+    )
+    outer = (0, len(grid.edges) - 1)
+    first, end = (edge if known or strict else None for edge, known in zip(outer, declared, strict=True))
+    for inner, edge in ((min(cuts), first), (max(cuts), end)):
+        if edge is not None and edge != inner:
+            cuts = (cuts - {inner} if len(cuts) > 2 else cuts) | {edge}
     ends = sorted({*(cell.first for cell in cells), cells[-1].end, *cuts})
-    weights = dict(zip((cell.first for cell in cells), masses / max(1.0, masses.sum()) * WEIGHTS, strict=True))
-    histogram = Histogram(_edges(grid, ends), tuple(round(weights.get(first, 0.0)) for first in ends[:-1]))
+    shares = dict(zip((cell.first for cell in cells), masses / max(1.0, masses.sum()) * WEIGHTS, strict=True))
+    weights = {first: round(shares.get(first, 0.0)) for first in ends[:-1]}
+    for low, high in pairwise(sorted(cuts)):
+        of_bin = [first for first in ends if low <= first < high]
+        known = [first for first in of_bin if first in shares]
+        if known and not any(weights[first] for first in of_bin):
+            # Its values are not spread to where the bin ends.
+            weights[known[0]] = 1
+    bins = _edges(grid, sorted(cuts))
+    histogram = Histogram(_edges(grid, ends), tuple(weights[first] for first in ends[:-1]))
     return replace(
         attribute,
         discover=False,
-        edges=_edges(grid, sorted(cuts)),
+        edges=bins,
         histogram=histogram,
-        out_of_domain="edge",
+        measured=_measured(attribute, grid, bins),
+        out_of_domain="refuse" if strict else "edge",
     )
+
+
+def _measured(attribute: Attribute, grid: Grid, edges: Sequence[Fraction]) -> MeasuredRange:
+    """Where the values were measured that have these bins, and how many rows have others."""
+    low, high = max(grid.measured[0], edges[0]), min(grid.measured[1], edges[-1])
+    # Values are points.
+    first, last = math.ceil(low / grid.point) * grid.point, (math.ceil(high / grid.point) - 1) * grid.point
+    if attribute.absent:
+        return MeasuredRange(first, max(first, last), None)
+    shares = grid.beyond.rows / grid.rows, BARS * grid.beyond.deviation / grid.rows
+    share, error = (round(min(max(0.0, found), 1.0), DIGITS) for found in shares)
+    return MeasuredRange(first, max(first, last), PartOfRows(share, error))
 
 
 def _marginal(attribute: Attribute, grid: Grid) -> Numbers:
