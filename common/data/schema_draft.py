@@ -1,7 +1,8 @@
 """Drafts a schema from a file, for a person to review before anybody declares it.
 
 What is read from rows tells about the rows: see ``LEAK_WARNING``, which is to be shown with every draft. The domains of
-numbers are left to be discovered under differential privacy, so that no minimum or maximum of the rows is in a draft.
+numbers are left to be discovered under differential privacy, so that no minimum or maximum of the rows is in a draft
+but a minimum of 0, which is proposed where no number is negative.
 """
 
 from __future__ import annotations
@@ -114,7 +115,9 @@ def _draft_numbers(numbers: Collection[Fraction], texts: Sequence[str]) -> dict[
         categories = [int(number) if number.denominator == 1 else float(number) for number in sorted(numbers)]
         return {"type": kind, "categories": categories, "categoriesOrdered": True}
     decimals = {} if integers else {"decimals": _decimals(texts)}
-    return {"type": kind, "domain": "discover", **decimals}
+    # Of counts, amounts and the like: what the sign is, is known without the rows.
+    bounds = {"constraints": {"minimum": 0}} if min(numbers) >= 0 else {}
+    return {"type": kind, "domain": "discover", **bounds, **decimals}
 
 
 def _decimals(texts: Sequence[str]) -> int:

@@ -3,21 +3,20 @@
 1. Counts at several resolutions are made consistent by weighted least squares (Hay, Rastogi, Miklau, Suciu, VLDB 2010).
 2. The range ends where counts farther out cannot be told from noise, by the law of the noise: at the coarsest
    resolution all sums that are looked at pass together with probability ``CHANCES[0]`` if there are no rows, at finer
-   ones, where an error is a smaller one, with a larger one. So some rows far out may be lost.
+   ones, where an error is a smaller one, with a larger one.
 3. From the coarsest resolution on, a group that stands out of the noise is divided: its finer groups get its count,
    smoothed, and none below 0; one that does not is left whole. What is whole in the end is a cell of the histogram.
-4. A cell that holds much is divided again by the counts of a closer look at it (``closer_edges``).
+4. What lies beyond the range is spread by a tail (``privity.common.synthesis.learning.range_tails``).
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -53,15 +52,6 @@ LEAST_DEVIATION = 1e-6
 
 SMOOTHED_FROM = 3
 """Neighbours, and more of them are smoothed."""
-
-CLOSER = 0.01
-"""Part of the rows from which a cell is looked at closer, unless it is a single point."""
-
-MOST_PARTS, PARTS = 100_000, (10_000, 1_000)
-"""Of all cells that are looked at closer, and of one: the first number that keeps to the other."""
-
-SPREAD = 10
-"""Cells of which no part stands out become so many, evenly wide."""
 
 
 @dataclass(frozen=True)
@@ -388,89 +378,3 @@ def _shared(counts: Numbers, total: float, deviation: float) -> Numbers:
     if level.sum() > SMOOTHED_FROM:
         counts[level] = smooth(Estimate(counts[level], deviation**2))
     return nearest_counts(counts, total)
-
-
-def closer_edges(grid: Grid) -> tuple[Fraction, ...]:
-    """Edges between which to count again: each cell that holds much in parts, down to single points; the rest whole.
-
-    Empty if there is no such cell. They depend on noisy counts only.
-    """
-    if not (cells := _to_look_at(grid)):
-        return ()
-    edges: list[Fraction] = []
-    at = grid.cells[0].first
-    for cell in cells:
-        if cell.first > at:
-            edges.append(grid.edges[at])
-        edges += _parts(grid, cell, len(cells))
-        at = cell.end
-    return (*edges, *(grid.edges[code] for code in dict.fromkeys((at, grid.cells[-1].end))))
-
-
-def looked_closer(grid: Grid, table: NoisyTable) -> Grid:
-    """The grid with cells divided by a table of the codes between its ``closer_edges``."""
-    deviation = max(math.sqrt(table.variance), LEAST_DEVIATION)
-    looked = {cell.first: cell for cell in _to_look_at(grid)}
-    edges: list[Fraction] = list(grid.edges[: grid.cells[0].first])
-    cells: list[Cell] = []
-    counted = 0
-    gap = False
-    for cell in grid.cells:
-        if cell.first not in looked:
-            cells.append(Cell(len(edges), len(edges) + cell.end - cell.first, cell.mass))
-            edges += grid.edges[cell.first : cell.end]
-            gap = True
-            continue
-        counted += gap
-        gap = False
-        parts = _parts(grid, cell, len(looked))
-        counts = table.counts[counted : counted + len(parts)].astype(np.float64)
-        counted += len(parts)
-        beyond = deviation * (1 + math.sqrt(2 * math.log(len(table.counts))))
-        cells += [
-            Cell(len(edges) + part.first, len(edges) + part.end, part.mass)
-            for part in _divided(counts, cell.mass, deviation, beyond)
-        ]
-        edges += parts
-    edges += grid.edges[grid.cells[-1].end :]
-    return replace(grid, edges=edges, cells=cells)
-
-
-def _to_look_at(grid: Grid) -> list[Cell]:
-    least = max(CLOSER * grid.rows, STANDS_OUT * grid.deviation)
-    return [
-        cell
-        for cell in grid.cells
-        if cell.single and cell.mass >= least and grid.edges[cell.end] - grid.edges[cell.first] > grid.point
-    ]
-
-
-def _parts(grid: Grid, cell: Cell, cells: int) -> list[Fraction]:
-    """Where the parts of a cell begin: as many as there may be of each of so many cells."""
-    low, high = grid.edges[cell.first], grid.edges[cell.end]
-    most = next((parts for parts in PARTS if parts * cells <= MOST_PARTS), PARTS[-1])
-    step = grid.point
-    while high - low > most * step:
-        step *= 10
-    return [low + place * step for place in range(math.ceil((high - low) / step))]
-
-
-def _divided(counts: Numbers, mass: float, deviation: float, beyond: float) -> Iterator[Cell]:
-    """So much mass by noisy counts of parts: those beyond all noise alone, the others spread over some cells."""
-    size, points = len(counts), np.flatnonzero(counts > beyond)
-    counts = counts.copy()
-    counts[points] *= min(1.0, mass / max(1.0, float(counts[points].sum())))
-    rest = mass - float(counts[points].sum())
-    cuts = sorted({size * place // SPREAD for place in range(SPREAD + 1)})
-    others = counts.copy()
-    others[points] = 0.0
-    sums = np.add.reduceat(others, cuts[:-1])
-    if len(sums) > SMOOTHED_FROM:
-        sums = smooth(Estimate(sums, deviation**2 * size / len(sums)))
-    sums = nearest_counts(sums, rest)
-    for (first, end), left in zip(pairwise(cuts), sums.tolist(), strict=True):
-        inside = points[(points >= first) & (points < end)].tolist()
-        each = left / max(1, end - first - len(inside))
-        ends = sorted({first, end, *inside, *(part + 1 for part in inside)})
-        for low, high in pairwise(ends):
-            yield Cell(low, high, float(counts[low]) if low in inside else each * (high - low))

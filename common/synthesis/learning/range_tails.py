@@ -151,8 +151,8 @@ def sums_outside(
         part = np.where(ends <= low, 0, np.where(starts >= high, 2, 1))
         across = ((starts < low) & (ends > low)) | ((starts < high) & (ends > high))
         whole = groups[~across]
-        mean = np.bincount(part[~across], consistent[inner][whole], minlength=3)
-        covariance = np.diag(np.bincount(part[~across], variances[inner][whole], minlength=3))
+        mean: Numbers = np.bincount(part[~across], consistent[inner][whole], minlength=3).astype(float)
+        covariance: Numbers = np.diag(np.bincount(part[~across], variances[inner][whole], minlength=3)).astype(float)
         for one in groups[across].tolist():
             more, its = parts(inner, one)
             mean, covariance = mean + more, covariance + its
