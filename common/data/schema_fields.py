@@ -350,7 +350,11 @@ class FieldReader(FieldForm):
         if not attribute.edges[0] <= low <= high <= attribute.edges[-1]:
             message = "its minimum and maximum do not rise within the edges."
             self.fault("measured", "measured-range", message, "Correct them, or leave it out.")
-        share = None if given["beyond"] is None else PartOfRows(given["beyond"]["share"], given["beyond"]["error"])
+        share = (
+            None
+            if given["beyond"] is None
+            else PartOfRows(*(float(given["beyond"][key]) for key in ("share", "error")))
+        )
         return replace(attribute, measured=MeasuredRange(low, high, share))
 
     def _check_edges(self, edges: tuple[Fraction, ...], low: Fraction | None, high: Fraction | None) -> None:

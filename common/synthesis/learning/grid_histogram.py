@@ -188,8 +188,10 @@ class _Tree:
             *tail(edges, within, limits[1], above, up=True),
         ]
         # What holds nothing but noise is cut.
-        some = [place for place, cell in enumerate(cells) if cell.mass] or [0]
-        return cells[some[0] : some[-1] + 1], (low, high), beyond
+        if any(cell.mass for cell in within):
+            some = [place for place, cell in enumerate(cells) if cell.mass]
+            cells = cells[some[0] : some[-1] + 1]
+        return cells, (low, high), beyond
 
     def _ends(self, coarse: tuple[int, int], *, inwards: bool) -> tuple[int, int]:
         """The code at which the range begins, and the one that it ends before."""

@@ -23,9 +23,10 @@ Numbers = npt.NDArray[np.float64]
 LEAST_TAIL = 0.01
 """Part of the rows from which on a tail is drawn: fewer are left to the last bin."""
 
-WIDTH = 3.0
-"""Of a tail: so much times the width that its rows would have at the density of the nearest ones; 2 is a density that
-falls evenly to nothing."""
+WIDTH = 6.0
+"""Of a tail: so much times the width that its rows would have at the density of the nearest ones. The density falls to
+nothing as the power of this less 1 of what is left of the width: nearly exponentially.
+"""
 
 SPARSE = 32
 """Where values are denser by more than this factor than those beside them, they tell nothing of these."""
@@ -89,7 +90,7 @@ def tail(
         distances, below = np.append(0.0, parts), np.append(0.0, np.arange(1, STEPS + 2) / (STEPS + 1))
     else:
         reach = min(reach, room)
-        distances = np.linspace(0.0, reach, STEPS + 1)
+        distances = reach * np.linspace(0.0, 1.0, STEPS + 1) ** 2
         below = 1 - (1 - distances / reach) ** WIDTH
     places = [_place(edges, start, limit, float(distance), up=up) for distance in distances]
     found = []

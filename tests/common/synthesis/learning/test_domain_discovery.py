@@ -231,12 +231,36 @@ def test_a_domain_below_the_noise_is_refused_before_anything_is_spent():
     schema = open_schema(*[INTEGER] * 20)
     few = PureBudget(Fraction(1, 10))
     session = InProcessBackend([coded(schema, *[range(300)] * 20)], few).session()
-    with pytest.raises(PrivityError, match="Use an epsilon of about") as refused:
+    with pytest.raises(PrivityError, match=r"the domain of x0, x1, .* would be below the noise") as refused:
         complete(discover(session, "domains", few.whole))
     assert session.record.costs == []
-    needed = float(refused.value.remedy.split("about ")[1].split(",")[0])
-    budget = PureBudget(Fraction(needed * 1.05).limit_denominator(1000))
-    check_noise(planned_session(schema, {"a": 300}, 0, budget), budget.whole)
+    assert "minimum and maximum" in refused.value.remedy
+
+
+@pytest.mark.parametrize("budget", [PureBudget(Fraction(1, 10)), RhoBudget(Fraction(1, 10), Fraction(1, 10**6))])
+@pytest.mark.parametrize("numbers", [1, 4, 20])
+def test_the_epsilon_that_is_advised_is_enough_and_a_smaller_one_is_not(budget, numbers):
+    schema = open_schema(*[INTEGER] * numbers)
+
+    def check(epsilon: Fraction) -> None:
+        asked = replace(budget, epsilon=epsilon)
+        check_noise(planned_session(schema, {"a": 300}, 0, asked), asked.whole * Fraction(1, 5))
+
+    with pytest.raises(PrivityError) as refused:
+        check(budget.epsilon)
+    advised = Fraction(refused.value.remedy.split("epsilon of ")[1].split(",")[0])
+    check(advised)
+    with pytest.raises(PrivityError):
+        check(advised * Fraction(8, 10))
+
+
+def test_a_number_with_declared_ends_is_not_lost_and_others_are_judged_by_themselves():
+    ends = {"constraints": {"minimum": 0, "maximum": 120}}
+    few = PureBudget(Fraction(1, 10))
+    bounded, both = open_schema({**INTEGER, **ends}), open_schema({**INTEGER, **ends}, INTEGER)
+    check_noise(planned_session(bounded, {"a": 300}, 0, few), few.whole)
+    with pytest.raises(PrivityError, match="the domain of x1 would be below the noise"):
+        check_noise(planned_session(both, {"a": 300}, 0, few), few.whole)
 
 
 @pytest.mark.parametrize("limits", [(0, 1), (5, 7), (-1, 0)])
