@@ -115,7 +115,7 @@ def _draft_numbers(numbers: Collection[Fraction], texts: Sequence[str]) -> dict[
         categories = [int(number) if number.denominator == 1 else float(number) for number in sorted(numbers)]
         return {"type": kind, "categories": categories, "categoriesOrdered": True}
     decimals = {} if integers else {"decimals": _decimals(texts)}
-    # Of counts, amounts and the like: what the sign is, is known without the rows.
+    # Of counts, prices and the like the sign is known without the rows.
     bounds = {"constraints": {"minimum": 0}} if min(numbers) >= 0 else {}
     return {"type": kind, "domain": "discover", **bounds, **decimals}
 
