@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from scipy.stats import ks_2samp
 from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, code_type, decode
+from privity.common.data.measured_range import beyond_note
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.errors import PrivityError
@@ -274,6 +276,44 @@ def test_the_smallest_grids_are_no_trouble(limits, kind):
         assert parse_schema(found.table_schema(), "s") == found
         if None not in values and kind != {"type": "number"}:
             assert set(drawn(found, [values])) == set(values)
+
+
+def test_declared_ends_are_the_outer_edges_and_nothing_is_drawn_where_nothing_was_measured():
+    values = np.clip(np.random.default_rng(1).normal(45, 8, 4000), 20, 70).astype(int)
+    schema = open_schema({**INTEGER, "constraints": {"minimum": 0, "maximum": 120}})
+    found = discovered(schema, [values])
+    (attribute,) = found.attributes
+    assert attribute.point_edges[0] == 0
+    assert attribute.point_edges[-1] - 1 == 120
+    assert attribute.labels[0].endswith("and less")
+    assert attribute.labels[attribute.values - 1].endswith("and more")
+    again = drawn(found, [values])
+    assert again.min() >= values.min() - 1
+    assert again.max() <= values.max() + 1
+    (strict,) = discovered(replace_field(schema, out_of_domain="refuse"), [values]).attributes
+    assert strict.out_of_domain == "refuse"
+    assert strict.labels[strict.values - 1].endswith("120]")
+
+
+def test_one_declared_end_is_enough():
+    (attribute,) = discovered(open_schema({**INTEGER, "constraints": {"minimum": 0}}), [SHAPES["money"]]).attributes
+    assert attribute.edges[0] == 0
+    assert attribute.edges[-1] < 10**9
+
+
+def test_where_the_number_of_rows_is_not_public_the_share_beyond_is_not_determined():
+    field = {"name": "x0", "domain": "discover", **INTEGER}
+    schema = parse_schema({"fields": [field], "absentRows": True}, "s")
+    found = discovered(schema, [SHAPES["ages"]])
+    measured = found.attributes[0].measured
+    assert measured is not None
+    assert measured.beyond is None
+    assert "not determined" in beyond_note(found.attributes)
+    assert parse_schema(found.table_schema(), "s") == found
+
+
+def replace_field(schema: Schema, **keys: Any) -> Schema:
+    return replace(schema, attributes=tuple(replace(one, **keys) for one in schema.attributes))
 
 
 def test_declared_domains_are_left_alone():
