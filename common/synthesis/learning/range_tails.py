@@ -20,7 +20,7 @@ from scipy.special import ndtr
 
 Numbers = npt.NDArray[np.float64]
 
-LEAST_TAIL = 0.01
+LEAST_TAIL = 0.003
 """Part of the rows from which on a tail is drawn: fewer are left to the last bin."""
 
 WIDTH = 6.0
