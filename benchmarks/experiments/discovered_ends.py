@@ -62,10 +62,11 @@ def prepared(name: str, data: Data, folder: Path) -> tuple[Path, Path, pd.DataFr
 
 def measure(point: Point, seed: int, data: Data) -> Values | list[Values]:
     with tempfile.TemporaryDirectory() as scratch:
-        given = prepared(point["data"], data, Path(scratch))
-        if point["of"] == "discovery":
-            return discoveries(*given[2:], seed)
-        return release(*given, Path(scratch))
+        try:
+            given = prepared(point["data"], data, Path(scratch))
+            return discoveries(*given[2:], seed) if point["of"] == "discovery" else release(*given, Path(scratch))
+        except subprocess.CalledProcessError as error:
+            return {"rows": len(packaged(point["data"], data)), "ended": error.stderr.decode().strip().split("\n")[0]}
 
 
 def discoveries(texts: pd.DataFrame, draft: dict[str, Any], seed: int) -> list[Values]:
@@ -114,14 +115,11 @@ def release(table: Path, schema: Path, texts: pd.DataFrame, draft: dict[str, Any
     """What a release says of its open numbers, and how its rows lie beside the real ones."""
     state, out, started = folder / "state", folder / "release", time.perf_counter()
     budget = ("--epsilon", EPSILON, "--delta", DELTA, "--population", "benchmark")
-    try:
-        privity("schema", "review", schema, state=state)
-        privity("schema", "check", schema, "--data", table, state=state)
-        total = ("--total-epsilon", EPSILON, "--total-delta", DELTA)
-        privity("population", "declare", "benchmark", *total, state=state)
-        privity("synthesize", "--data", table, "--schema", schema, "--out", out, *budget, state=state)
-    except subprocess.CalledProcessError as error:
-        return {"rows": len(texts), "ended": error.stderr.decode().strip().split("\n")[0]}
+    privity("schema", "review", schema, state=state)
+    privity("schema", "check", schema, "--data", table, state=state)
+    total = ("--total-epsilon", EPSILON, "--total-delta", DELTA)
+    privity("population", "declare", "benchmark", *total, state=state)
+    privity("synthesize", "--data", table, "--schema", schema, "--out", out, *budget, state=state)
     seconds, whole, found = time.perf_counter() - started, overview_of(out), []
     known = load_schema(out / "schema.json")
     made = pd.read_csv(out / "synthetic.csv", dtype=str, keep_default_na=False)
