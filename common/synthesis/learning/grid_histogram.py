@@ -34,7 +34,7 @@ Numbers = npt.NDArray[np.float64]
 STANDS_OUT = 4
 """Standard deviations of its noise from which a count is divided further, or is a point."""
 
-CHANCES = (0.001, 0.02, 0.05, 0.05)
+CHANCES = (0.001, 0.002, 0.002, 0.05)
 """That noise alone moves an end of a range out: at the coarsest resolution an end of any attribute, at each finer one,
 where the error is small, one end of one attribute."""
 
