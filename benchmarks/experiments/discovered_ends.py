@@ -66,7 +66,8 @@ def measure(point: Point, seed: int, data: Data) -> Values | list[Values]:
             given = prepared(point["data"], data, Path(scratch))
             return discoveries(*given[2:], seed) if point["of"] == "discovery" else release(*given, Path(scratch))
         except subprocess.CalledProcessError as error:
-            return {"rows": len(packaged(point["data"], data)), "ended": error.stderr.decode().strip().split("\n")[0]}
+            said = [line for line in error.stderr.decode().split("\n") if line and not line.startswith("Warning")]
+            return {"rows": len(packaged(point["data"], data)), "ended": f"`{error.cmd[3]} {error.cmd[4]}`: {said[0]}"}
 
 
 def discoveries(texts: pd.DataFrame, draft: dict[str, Any], seed: int) -> list[Values]:
