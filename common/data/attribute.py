@@ -12,17 +12,18 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from decimal import Context, Decimal
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from math import floor
 
+from privity.common.data.bin_labels import bin_labels
 from privity.common.data.computation import Computation
 from privity.common.data.field_keys import PlainKey, plain
+from privity.common.data.measured_range import MeasuredRange
 from privity.common.data.temporal import TEMPORAL, Temporal, temporal
 from privity.common.data.temporal_pattern import DEFAULT
-from privity.common.data.value_grids import SIGNIFICANT_DIGITS, Grid, decimal_grid, integer_edges, nearest
+from privity.common.data.value_grids import SIGNIFICANT_DIGITS, Grid, decimal_grid, integer_edges, nearest, number_text
 
 Value = str | int | Fraction  # a category: text, integer (or bool), or exact decimal
 
@@ -80,9 +81,10 @@ class Attribute:
     ``discover`` is whether the domain is open: ``edges`` are those of a public grid in its place
     (``privity.common.data.public_grid``), or the only category is ``other``. Values of bins are rounded to
     ``decimals`` as they are read. ``histogram`` says how values are drawn within a bin; without one they are drawn
-    evenly. ``compute`` is what makes the values of another column as rows are read; None where they stand in a column
-    of their own. What is ``plain`` means what the format says of its key. ``read_off_rows`` is None of what a person
-    wrote; of what a draft read off rows it is ``UNDECLARED``, or which of the ``ROLES`` declared it public.
+    evenly. ``measured`` is of a domain that was discovered. ``compute`` is what makes the values of another column as
+    rows are read; None where they stand in a column of their own. What is ``plain`` means what the format says of its
+    key. ``read_off_rows`` is None of what a person wrote; of what a draft read off rows it is ``UNDECLARED``, or which
+    of the ``ROLES`` declared it public.
     """
 
     name: str
@@ -99,6 +101,7 @@ class Attribute:
     discover: bool = False
     decimals: int | None = plain("decimals", None)
     histogram: Histogram | None = None
+    measured: MeasuredRange | None = None
     format: str = plain("format", DEFAULT)
     timezone: str | None = plain("timezone", None)
     compute: Computation | None = None
@@ -140,6 +143,11 @@ class Attribute:
     def whole(self) -> bool:
         """Whether values are whole numbers."""
         return self.numeric and self.type != "number"
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether the bins at the ends also have what lies farther out."""
+        return bool(self.edges) and self.out_of_domain == "edge"
 
     @cached_property
     def beyond_doubles(self) -> bool:
@@ -204,8 +212,11 @@ class Attribute:
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """The text of each code, public, distinct: a category, a bin as ``[17, 22)``, ``(missing)`` or ``(absent)``."""
-        labels = [self.name_of(value) for value in self.categories] or self._bin_labels()
+        """The text of each code, public, distinct: a category, a bin as ``[17, 22)``, ``(missing)`` or ``(absent)``.
+
+        The bins at the ends are ``87 and more`` and the like if they also have what lies farther out.
+        """
+        labels = [self.name_of(value) for value in self.categories] or bin_labels(self)
         for label, there in (("(missing)", bool(self.missing)), ("(absent)", self.absent)):
             if not there:
                 continue
@@ -372,14 +383,6 @@ class Attribute:
     def _other_code(self) -> int | None:
         return None if self.other is None else self._codes[self.other]
 
-    def _bin_labels(self) -> list[str]:
-        if self.whole:
-            edges = [self.name_of(edge) for edge in (*self.point_edges[:-1], self.point_edges[-1] - 1)]
-        else:
-            edges = _distinct_texts(self.edges)
-        labels = [f"[{low}, {high})" for low, high in pairwise(edges)]
-        return [*labels[:-1], labels[-1][:-1] + "]"]
-
 
 PLAIN_KEYS: dict[str, PlainKey] = {
     each.name: each.metadata["plain"] for each in fields(Attribute) if "plain" in each.metadata
@@ -399,14 +402,6 @@ def read_number(text: str) -> int | Fraction | None:
     return None
 
 
-def number_text(number: int | Fraction, digits: int = SIGNIFICANT_DIGITS) -> str:
-    """Write a number as a decimal: an integer in full, another rounded to so many significant digits."""
-    if number.denominator == 1:
-        return str(int(number))
-    decimal = Context(prec=digits).divide(Decimal(number.numerator), Decimal(number.denominator)).normalize()
-    return format(decimal, "f") if -7 <= decimal.adjusted() <= digits else str(decimal)
-
-
 def is_double(number: Fraction) -> bool:
     """Whether a double gives the number exactly, and it is written in ``SIGNIFICANT_DIGITS``."""
     return Fraction(number_text(number)) == Fraction(repr(float(number))) == number
@@ -419,21 +414,6 @@ def value_text(value: Value) -> str:
     if isinstance(value, bool):
         return (TRUE_TEXTS if value else FALSE_TEXTS)[0]
     return number_text(value)
-
-
-def _distinct_texts(edges: tuple[Fraction, ...]) -> list[str]:
-    """Write edges as decimals of as few digits as tell them apart; as fractions if no number does.
-
-    An edge that a short decimal gives exactly is written so.
-    """
-    for digits in (6, 9, 12, 15, 18):
-        texts = []
-        for edge in edges:
-            exact = number_text(edge)
-            texts.append(exact if Fraction(exact) == edge else number_text(edge, digits))
-        if len(set(texts)) == len(texts):
-            return texts
-    return [str(edge) for edge in edges]
 
 
 def _paths(groups: tuple[Group, ...], above: tuple[int, ...]) -> Iterator[tuple[int, tuple[int, ...]]]:

@@ -8,6 +8,7 @@ such as 99,999, which often stand for something else than a number, have cells o
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
@@ -101,6 +102,16 @@ def temporal_edges(form: Temporal, low: Fraction | None, high: Fraction | None) 
     if near[0] < near[1]:
         points |= set(_even(form, *near)[:-1])
     return tuple(sorted(point for point in points if first <= point <= last + HALF))
+
+
+def declared_ends(places: int, form: Temporal | None, edges: Sequence[Fraction]) -> tuple[bool, bool]:
+    """Whether a person declared the minimum of a grid, and its maximum.
+
+    Args:
+        places: decimals of the lattice; form: of dates and times.
+    """
+    usual = grid_edges(places, None, None) if form is None else temporal_edges(form, None, None)
+    return edges[0] != usual[0], edges[-1] != usual[-1]
 
 
 def _days(text: str) -> int:

@@ -82,6 +82,13 @@ def field_document(attribute: Attribute) -> dict[str, Any]:
             "weights": list(histogram.weights),
         }
         item["histogram"] = cells
+    if (measured := attribute.measured) is not None:
+        beyond = measured.beyond
+        item["measured"] = {
+            "minimum": _json_value(attribute, measured.minimum),
+            "maximum": _json_value(attribute, measured.maximum),
+            "beyond": None if beyond is None else {"share": beyond.share, "error": beyond.error},
+        }
     if attribute.taxonomy:
         item["taxonomy"] = _named_groups(attribute, attribute.taxonomy)
     if attribute.missing:

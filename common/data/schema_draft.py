@@ -1,7 +1,8 @@
 """Drafts a schema from a file, for a person to review before anybody declares it.
 
 What is read from rows tells about the rows: see ``LEAK_WARNING``, which is to be shown with every draft. The domains of
-numbers are left to be discovered under differential privacy, so that no minimum or maximum of the rows is in a draft.
+numbers are left to be discovered under differential privacy, so that no minimum or maximum of the rows is in a draft
+but a minimum of 0, which is proposed where no number is negative.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from privity.common.data.public_grid import DECIMALS
 from privity.common.data.schema import FORMAT_VERSION
 from privity.common.data.schema_fields import OTHER
 from privity.common.data.temporal import TEMPORAL
+from privity.common.data.value_grids import number_text
 from privity.common.data.value_remedies import seems_missing
 from privity.common.text.short_values import listed, shorten
 
@@ -198,7 +200,9 @@ def _draft_numbers(numbers: Collection[Fraction], codes: bool) -> dict[str, Any]
     if codes or (len(numbers) <= MOST_LISTED_NUMBERS and doubles):
         categories = [int(number) if number.denominator == 1 else float(number) for number in sorted(numbers)]
         return {"type": kind, "categories": categories, **({} if codes else {"categoriesOrdered": True})}
-    return {**_open(kind), **({} if integers else {"decimals": _decimals(numbers)})}
+    # Of counts, prices and the like the sign is known without the rows.
+    bounds = {"constraints": {"minimum": 0}} if min(numbers) >= 0 else {}
+    return {**_open(kind), **bounds, **({} if integers else {"decimals": _decimals(numbers)})}
 
 
 def _decimals(numbers: Collection[Fraction]) -> int:

@@ -22,6 +22,7 @@ from privity.common.data.attribute import (
 )
 from privity.common.data.field_form import LARGEST_INTEGER, FieldForm
 from privity.common.data.field_keys import types_of
+from privity.common.data.measured_range import MeasuredRange, PartOfRows
 from privity.common.data.public_grid import DECIMALS, grid_edges, temporal_edges
 from privity.common.data.temporal import TEMPORAL
 from privity.common.text.short_values import listed, shorten
@@ -61,6 +62,8 @@ class FieldReader(FieldForm):
             attribute = self._read_bins(attribute)
         if "histogram" in item and not self.problems:
             attribute = self._read_histogram(attribute)
+        if "measured" in item and not self.problems:
+            attribute = self._read_measured(attribute)
         if not self.problems and self.temporal is not None:
             self.check_written(attribute)
         if not self.problems:
@@ -87,11 +90,11 @@ class FieldReader(FieldForm):
         if "categories" in item and "constraints" in item and self.type != "string":
             message = "'constraints' bound bins, and there are 'categories'."
             self.fault("constraints", "unused-bounds", message, "Leave 'constraints' out.")
-        for key in sorted({"decimals", "histogram"} & item.keys() - unfit):
+        for key in sorted({"decimals", "histogram", "measured"} & item.keys() - unfit):
             if key == "decimals" and self.type in TEMPORAL:
                 continue
-            if "categories" in item or (key == "histogram" and "edges" not in item):
-                message = f"{key!r} needs " + ("'edges'." if key == "histogram" else "'bins', 'edges' or 'domain'.")
+            if "categories" in item or (key != "decimals" and "edges" not in item):
+                message = f"{key!r} needs " + ("'bins', 'edges' or 'domain'." if key == "decimals" else "'edges'.")
                 self.fault(key, "needs-bins", message, f"Leave {key!r} out.")
         if self.type == "string" and "domain" in domains:
             if item.get("outOfDomain", "other") != "other":
@@ -152,7 +155,7 @@ class FieldReader(FieldForm):
     def _is_point(self, key: str, number: Fraction) -> bool:
         """Whether it is a decimal of the declared digits, which are exact whatever a double holds."""
         scaled = number * 10 ** self.item.get("decimals", 0)
-        declared = "decimals" in self.item and key in ("constraints", "edges", "histogram")
+        declared = "decimals" in self.item and key in ("constraints", "edges", "histogram", "measured")
         return declared and scaled.denominator == 1 and abs(scaled) <= LARGEST_POINT
 
     def _category(self, key: str, value: Any) -> Value | None:
@@ -235,7 +238,7 @@ class FieldReader(FieldForm):
     def _read_bins(self, attribute: Attribute) -> Attribute:
         bounds = self.item.get("constraints", {})
         ends = {key: self._number("constraints", value) for key, value in bounds.items()}
-        if len(ends) == 1:
+        if len(ends) == 1 and "domain" not in self.item:
             message = f"only the {next(iter(ends))} is declared."
             self.fault("constraints", "one-sided-bounds", message, "Declare both minimum and maximum.")
         elif not ends and "bins" in self.item:
@@ -308,6 +311,22 @@ class FieldReader(FieldForm):
         if any(grid.count < 1 for grid in attribute.cell_grids):
             self.fault("histogram", "empty-cell", "a cell holds no value.", "Join it with the one beside it.")
         return attribute
+
+    def _read_measured(self, attribute: Attribute) -> Attribute:
+        """Read between which values a discovered number was measured: within its edges."""
+        given = self.item["measured"]
+        low, high = (self._number("measured", given[key]) for key in ("minimum", "maximum"))
+        if low is None or high is None:
+            return attribute
+        if not attribute.edges[0] <= low <= high <= attribute.edges[-1]:
+            message = "its minimum and maximum do not rise within the edges."
+            self.fault("measured", "measured-range", message, "Correct them, or leave it out.")
+        share = (
+            None
+            if given["beyond"] is None
+            else PartOfRows(*(float(given["beyond"][key]) for key in ("share", "error")))
+        )
+        return replace(attribute, measured=MeasuredRange(low, high, share))
 
     def _check_edges(self, edges: tuple[Fraction, ...], low: Fraction | None, high: Fraction | None) -> None:
         falls = [place for place in range(len(edges) - 1) if edges[place] >= edges[place + 1]]

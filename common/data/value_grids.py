@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Context, Decimal
 from fractions import Fraction
 from math import ceil, floor
 
@@ -45,3 +46,11 @@ def decimal_grid(low: Fraction, high: Fraction, *, closed: bool, decimals: int |
     first = ceil(low * scale)
     end = floor(high * scale) + 1 if closed else ceil(high * scale)
     return Grid(first, end - first, decimals)
+
+
+def number_text(number: int | Fraction, digits: int = SIGNIFICANT_DIGITS) -> str:
+    """Write a number as a decimal: an integer in full, another rounded to so many significant digits."""
+    if number.denominator == 1:
+        return str(int(number))
+    decimal = Context(prec=digits).divide(Decimal(number.numerator), Decimal(number.denominator)).normalize()
+    return format(decimal, "f") if -7 <= decimal.adjusted() <= digits else str(decimal)

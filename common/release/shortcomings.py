@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from privity.common.data.measured_range import beyond_note
 from privity.common.data.spreadsheet_formulas import warning
 from privity.common.synthesis.inference.fit_choice import PGM, TABLES
 from privity.common.synthesis.models import Model
@@ -22,7 +23,8 @@ WHY_WEAKENED = "A copula cannot show all of the dependence that was measured"
 
 def notes(model: Model, *, joins: bool) -> list[str]:
     """One sentence a shortcoming; ``joins`` as in ``privity.common.synthesis.algorithms.Algorithm``."""
-    found = (modelled_alone(model) if joins else "", weakened(model), warning(model.schema))
+    alone, beyond = modelled_alone(model) if joins else "", beyond_note(model.schema.attributes)
+    found = (alone, weakened(model), beyond, warning(model.schema))
     return [note for note in found if note]
 
 

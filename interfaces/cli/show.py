@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from privity.common.data.attribute import Attribute
+from privity.common.data.measured_range import REMEDY, beyond_ranges
 from privity.common.pages.drawing import shortened
 from privity.common.release.release_contents import RELEASE_FILES, SCORES
 from privity.common.release.report import plain_words
@@ -83,6 +84,8 @@ def _show_attributes(whole: Overview) -> None:
             shown, shortened(in_line(one.attribute.name), NAME), _blocks(one.attribute, one.whole), value, off
         )
     text_table.show(shown)
+    if beyond := beyond_ranges(whole.release.schema.attributes):
+        say(*_part("Estimated beyond the measured range"), *_listed(beyond), *_wrapped(REMEDY))
 
 
 def _show_pairs(whole: Overview) -> None:

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 
 import pandas as pd
 
+from privity.common.data.measured_range import beyond_note
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats import require
 from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
@@ -232,7 +233,9 @@ class LocalLearner:
             return "not fitted"
         spent, total = self.fitted.spent, self.fitted.population
         by = f" by {self.fitted.algorithm}" if self.algorithm == AUTO else ""
-        return f"fitted{by}; {readable(spent.epsilon)} of epsilon {readable(total.total_epsilon)} spent so far"
+        told = f"fitted{by}; {readable(spent.epsilon)} of epsilon {readable(total.total_epsilon)} spent so far"
+        beyond = beyond_note(self.fitted.model.schema.attributes)
+        return f"{told}; {beyond}" if beyond else told
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value}" for name, value in self._arguments().items())

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from privity.common.data.attribute import Attribute
+from privity.common.data.bin_labels import edge_texts
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.data.noisy_tables import Marginal
@@ -227,7 +228,7 @@ def _in_words(attribute: Attribute, score: ShareScore) -> str:
         return "0"
     if score.first or not attribute.edges:
         return attribute.labels[score.first]
-    return f"below {attribute.labels[score.end].removeprefix('[').partition(',')[0]}"
+    return f"below {edge_texts(attribute)[score.end]}"
 
 
 def _asked_tables(domain: Sequence[int]) -> list[list[Marginal]]:

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from privity.common.data.attribute import Attribute
+from privity.common.data.bin_labels import edge_texts, run_label
 from privity.common.release.report.number_texts import count
+
+MORE = "..."
+"""In the place of an edge beyond which a bin goes on."""
 
 
 @dataclass(frozen=True)
@@ -52,19 +56,16 @@ def _run(attribute: Attribute, first: int, last: int) -> Group:
     if not attribute.edges:
         label = labels[first] if first == last else f"{labels[first]} to {labels[last]}"
         return Group(codes, label, labels[first])
-    low, high = _edges(labels[first])[0], _edges(labels[last])[1]
-    return Group(codes, labels[first] if first == last else f"[{low}, {high}{labels[last][-1]}", _apart(low))
-
-
-def _edges(label: str) -> tuple[str, str]:
-    """The two edges of a bin, as its label has them."""
-    low, _, high = label[1:-1].partition(", ")
-    return low, high
+    short = _apart(edge_texts(attribute)[first])
+    # An end bin that also holds what lies farther out does not begin at an edge.
+    return Group(codes, run_label(attribute, first, last), MORE if attribute.open_ended and not first else short)
 
 
 def last_edge(attribute: Attribute) -> str:
     """The upper edge of the last bin; empty without bins."""
-    return _apart(_edges(attribute.labels[attribute.values - 1])[1]) if attribute.edges else ""
+    if not attribute.edges:
+        return ""
+    return MORE if attribute.open_ended else _apart(edge_texts(attribute)[-1])
 
 
 def _apart(number: str) -> str:

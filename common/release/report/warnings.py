@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privity.common.consortium.manifest import Split
+from privity.common.data.measured_range import REMEDY as REMEDY_OF_RANGES
+from privity.common.data.measured_range import beyond_ranges
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.spreadsheet_formulas import REMEDY, WHY, formulas
 from privity.common.release.release_contents import Release
@@ -66,6 +68,7 @@ def warnings(
         _attributes_below_noise_floor(shown),
         _coverage(release, tables),
         _unmeasured(shown),
+        _beyond_range(release),
         _no_pair(tables, pairs),
         _formulas(release),
     ]
@@ -186,6 +189,15 @@ def _unmeasured(shown: Sequence[Distribution]) -> Warned | None:
         " place of a code.)"
     )
     return Warned(ATTRIBUTES, f"{who} measured as such", text, names if len(names) < len(shown) else ())
+
+
+def _beyond_range(release: Release) -> Warned | None:
+    items = beyond_ranges(release.schema.attributes)
+    if not items:
+        return None
+    title = f"{counted(len(items), 'number')} with values beyond the measured range"
+    text = f"An end bin also has what lies farther out, and its error bar is of all of that. {REMEDY_OF_RANGES}"
+    return Warned(ATTRIBUTES, title, text, tuple(items))
 
 
 def _no_pair(tables: Sequence[tuple[str, NoisyTable]], pairs: Sequence[Pair]) -> Warned | None:

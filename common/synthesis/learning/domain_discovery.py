@@ -18,20 +18,22 @@ from itertools import pairwise
 import numpy as np
 
 from privity.common.data.attribute import Attribute, Histogram
+from privity.common.data.measured_range import DIGITS, MeasuredRange, PartOfRows
 from privity.common.data.noisy_tables import Marginal, NoisyTable
+from privity.common.data.public_grid import declared_ends
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
+from privity.common.synthesis.learning.closer_look import closer_edges, looked_closer
 from privity.common.synthesis.learning.grid_histogram import (
     STANDS_OUT,
-    Cell,
     Grid,
     Numbers,
-    closer_edges,
     grid_of,
-    looked_closer,
 )
+from privity.common.synthesis.learning.range_tails import Cell
+from privity.common.text.first_few import first_few
 
 SHARE = Fraction(1, 4)
 """Of the budget, at the most, for domains, where one owner's run discovers them and goes on."""
@@ -56,13 +58,19 @@ GAP = 0.01
 """Part of the rows from which there is a bin between two points."""
 
 SUMS = 40
-"""Of an attribute's coarsest groups: what noise alone makes of the largest of so many must not hide its domain."""
+"""Of a number's coarsest groups: what noise alone makes of the largest of so many must not hide its domain."""
+
+MOST_ADVISED, SPARE = 1000, 1.01
+"""The largest epsilon that is advised, and how much less noise it must give than is needed: digits are rounded."""
 
 LEAST_GROUPS = 4
 """Groups of which each must stand out of the noise if it holds as much as the others, for a domain to be discovered."""
 
 MOST_BINS = 2 * int(1 / POINT) + BINS + len(TAILS)
 """A discovered attribute has no more: each point cuts twice."""
+
+BARS = 1.96
+"""Standard deviations that an estimate is said to be off by, 19 times out of 20."""
 
 WEIGHTS = 1 << 20
 """Of the cells of a histogram together, about."""
@@ -160,23 +168,61 @@ def grid_tables(schema: Schema) -> list[Marginal]:
 def check_noise(session: Session, share: Share, others: int = 0, asked: Fraction | None = None) -> None:
     """Refuse to discover domains that would be below the noise, before anything is spent.
 
+    Each number is judged by itself: by its own groups, under the noise of all tables together. One of which both ends
+    are declared is not lost, whatever the noise.
+
     Args:
         others: tables that are measured with those of the domains.
         asked: the epsilon that was asked for, if the budget is a part of it.
 
     Raises:
-        PrivityError: bad-option.
+        PrivityError: bad-option; its remedy is enough.
     """
     schema = session.schema
-    if not (places := undiscovered(schema)):
+    sums = {
+        place: min(SUMS, schema.derived.domain[schema.derived.levels(place)[-1]])
+        for place in undiscovered(schema)
+        if not all(_declared(schema.attributes[place]))
+    }
+    if not sums:
         return
-    levels = others + sum(len(schema.derived.levels(place)) for place in places)
-    seen = math.sqrt(2 * math.log(SUMS * len(places)) * session.noise_variance(levels, share))
-    if seen > session.rows / LEAST_GROUPS:
-        reason = f"the domains of {len(places)} numbers would be below the noise, {round(seen)} of {session.rows} rows"
-        needed = float(asked or share.budget.epsilon) * seen * LEAST_GROUPS / session.rows
-        hint = f"Use an epsilon of about {needed:.2g}, or declare bins or edges of some numbers."
-        raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint=hint)
+    tables = others + len(grid_tables(schema))
+    least = session.rows / LEAST_GROUPS
+    lost = {
+        place: seen
+        for place, of in sums.items()
+        if (seen := math.sqrt(2 * math.log(of) * session.noise_variance(tables, share))) > least
+    }
+    if not lost:
+        return
+    whole = asked or share.budget.epsilon
+    worst = max(sums[place] for place in lost)
+    enough = _enough(session, share, tables, worst, whole, least)
+    names = first_few([schema.names[place] for place in lost])
+    count = f"groups of up to {round(max(lost.values()))} of {session.rows} rows are not told from it"
+    reason = f"the domain of {names} would be below the noise: {count}"
+    by_epsilon = f"Use an epsilon of {enough}, or declare" if enough else "Declare"
+    hint = f"{by_epsilon} minimum and maximum (constraints), bins or edges of {'it' if len(lost) == 1 else 'these'}."
+    raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint=hint)
+
+
+def _enough(session: Session, share: Share, tables: int, sums: int, asked: Fraction, least: float) -> str:
+    """The least epsilon of two digits, from the one that was asked for on, by which nothing is lost; empty if none."""
+    found = float(asked)
+    while found < MOST_ADVISED:
+        found *= 1.04
+        text = f"{found:.2g}"
+        times = Fraction(text) / asked
+        larger = Share(replace(share.budget, epsilon=share.budget.epsilon * times), share.epsilon * times)
+        seen = math.sqrt(2 * math.log(sums) * session.noise_variance(tables, larger))
+        if times > 1 and seen * SPARE <= least:
+            return text
+    return ""
+
+
+def _declared(attribute: Attribute) -> tuple[bool, bool]:
+    """Whether a person declared the minimum of an open number, and its maximum."""
+    return declared_ends(attribute.places, attribute.temporal, attribute.edges)
 
 
 def with_domains(schema: Schema, grids: Mapping[int, Grid]) -> list[Attribute]:
@@ -223,16 +269,43 @@ def _binned(attribute: Attribute, grid: Grid) -> Attribute:
         # One bin is no domain: there is a second one, of what hardly anybody has.
         first, end = cells[0].first, cells[-1].end
         cuts.add(end - 1 if end - first > 1 else end + 1 if end + 1 < len(grid.edges) else first - 1)
+    # What a person declared to be the least and the largest value are the outer edges.
+    strict = attribute.out_of_domain == "refuse"
+    outer = (0, len(grid.edges) - 1)
+    for edge, inner, known in zip(outer, (min(cuts), max(cuts)), _declared(attribute), strict=True):
+        if (known or strict) and edge != inner:
+            cuts = (cuts - {inner} if len(cuts) > 2 else cuts) | {edge}
     ends = sorted({*(cell.first for cell in cells), cells[-1].end, *cuts})
-    weights = dict(zip((cell.first for cell in cells), masses / max(1.0, masses.sum()) * WEIGHTS, strict=True))
-    histogram = Histogram(_edges(grid, ends), tuple(round(weights.get(first, 0.0)) for first in ends[:-1]))
+    shares = dict(zip((cell.first for cell in cells), masses / max(1.0, masses.sum()) * WEIGHTS, strict=True))
+    weights = {first: round(shares.get(first, 0.0)) for first in ends[:-1]}
+    for low, high in pairwise(sorted(cuts)):
+        of_bin = [first for first in ends if low <= first < high]
+        found = [first for first in of_bin if first in shares]
+        if found and not any(weights[first] for first in of_bin):
+            # Its values are not spread to where the bin ends.
+            weights[found[0]] = 1
+    bins = _edges(grid, sorted(cuts))
+    histogram = Histogram(_edges(grid, ends), tuple(weights[first] for first in ends[:-1]))
     return replace(
         attribute,
         discover=False,
-        edges=_edges(grid, sorted(cuts)),
+        edges=bins,
         histogram=histogram,
-        out_of_domain="edge",
+        measured=_measured(attribute, grid, bins),
+        out_of_domain="refuse" if strict else "edge",
     )
+
+
+def _measured(attribute: Attribute, grid: Grid, edges: Sequence[Fraction]) -> MeasuredRange:
+    """Where the values were measured that have these bins, and how many rows have others."""
+    low, high = max(grid.measured[0], edges[0]), min(grid.measured[1], edges[-1])
+    # Values are points.
+    first, last = math.ceil(low / grid.point) * grid.point, (math.ceil(high / grid.point) - 1) * grid.point
+    if attribute.absent:
+        return MeasuredRange(first, max(first, last), None)
+    shares = grid.beyond.rows / grid.rows, BARS * grid.beyond.deviation / grid.rows
+    share, error = (round(min(max(0.0, found), 1.0), DIGITS) for found in shares)
+    return MeasuredRange(first, max(first, last), PartOfRows(share, error))
 
 
 def _marginal(attribute: Attribute, grid: Grid) -> Numbers:

@@ -3,21 +3,20 @@
 1. Counts at several resolutions are made consistent by weighted least squares (Hay, Rastogi, Miklau, Suciu, VLDB 2010).
 2. The range ends where counts farther out cannot be told from noise, by the law of the noise: at the coarsest
    resolution all sums that are looked at pass together with probability ``CHANCES[0]`` if there are no rows, at finer
-   ones, where an error is a smaller one, with a larger one. So some rows far out may be lost.
+   ones, where an error is a smaller one, with a larger one.
 3. From the coarsest resolution on, a group that stands out of the noise is divided: its finer groups get its count,
    smoothed, and none below 0; one that does not is left whole. What is whole in the end is a cell of the histogram.
-4. A cell that holds much is divided again by the counts of a closer look at it (``closer_edges``).
+4. What lies beyond the range is spread by a tail (``privity.common.synthesis.learning.range_tails``).
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -28,15 +27,19 @@ from privity.common.data.noisy_tables import NoisyTable
 from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
 from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.synthesis.inference.estimation import Estimate, nearest_counts, smooth
+from privity.common.synthesis.learning.range_tails import LEAST_TAIL, Beyond, Cell, sums_outside, tail
 
 Numbers = npt.NDArray[np.float64]
 
 STANDS_OUT = 4
 """Standard deviations of its noise from which a count is divided further, or is a point."""
 
-CHANCES = (0.001, 0.02, 0.3, 0.3)
+CHANCES = (0.001, 0.002, 0.002, 0.05)
 """That noise alone moves an end of a range out: at the coarsest resolution an end of any attribute, at each finer one,
 where the error is small, one end of one attribute."""
+
+SIGN = 3.5
+"""Standard deviations from which on numbers of the other sign are told: most numbers are of one."""
 
 LEAST_BEYOND = 1.0
 """Standard deviations of a count: among single codes, the range ends where no more are left."""
@@ -50,29 +53,6 @@ LEAST_DEVIATION = 1e-6
 SMOOTHED_FROM = 3
 """Neighbours, and more of them are smoothed."""
 
-CLOSER = 0.01
-"""Part of the rows from which a cell is looked at closer, unless it is a single point."""
-
-MOST_PARTS, PARTS = 100_000, (10_000, 1_000)
-"""Of all cells that are looked at closer, and of one: the first number that keeps to the other."""
-
-SPREAD = 10
-"""Cells of which no part stands out become so many, evenly wide."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """Codes from ``first`` on, below ``end``, and how many rows have them."""
-
-    first: int
-    end: int
-    mass: float
-
-    @property
-    def single(self) -> bool:
-        """Whether it is one code."""
-        return self.end - self.first == 1
-
 
 @dataclass(frozen=True)
 class Grid:
@@ -81,7 +61,9 @@ class Grid:
     Attributes:
         edges: of the codes.
         point: distance of neighbouring values.
-        cells: in their order, without a gap.
+        cells: in their order, without a gap; those beyond the measured range are tails.
+        measured: the edges between which the range was measured.
+        beyond: rows with other values, by the same counts.
         apart: rows of each code that is no value.
         deviation: of the noise on a count.
         rows: of the table.
@@ -90,6 +72,8 @@ class Grid:
     edges: Sequence[Fraction]
     point: Fraction
     cells: Sequence[Cell]
+    measured: tuple[Fraction, Fraction]
+    beyond: Beyond
     apart: Numbers
     deviation: float
     rows: int
@@ -161,8 +145,11 @@ def grid_of(attribute: Attribute, tables: Sequence[NoisyTable], attributes: int)
     zero = bisect_left(attribute.edges, 0)
     zero = zero if zero < values and attribute.edges[zero] == 0 else -1
     tree = _Tree(counts, (*grid_depths(values)[::-1], 0), zero, noise, attributes)
-    cells = tree.cells(tables[0].rows - float(apart.sum()))
-    return Grid(attribute.edges, attribute.point or Fraction(1), cells, apart, noise.deviation, tables[0].rows)
+    cells, (low, high), beyond = tree.cells(tables[0].rows - float(apart.sum()), attribute.edges)
+    return Grid(
+        attribute.edges, attribute.point or Fraction(1), cells, (attribute.edges[low], attribute.edges[high]), beyond,
+        apart, noise.deviation, tables[0].rows,
+    )  # fmt: skip
 
 
 class _Tree:
@@ -179,11 +166,64 @@ class _Tree:
         self._noise, self._deviation = noise, noise.deviation
         # Of one end each.
         self._chances = CHANCES[0] / attributes / 2, *CHANCES[1:]
-        self._counts = _consistent(counts, depths, noise.deviation)
+        self._raw = counts
+        self._counts, self._variances = _consistent(counts, depths, noise.deviation)
 
-    def cells(self, total: float) -> list[Cell]:
-        """Cells of a histogram of so many rows, in their order; none before the first or after the last has any."""
-        low, high = self._ends(total)
+    def cells(self, total: float, edges: Sequence[Fraction]) -> tuple[list[Cell], tuple[int, int], Beyond]:
+        """Cells of a histogram of so many rows, in their order; the codes of the measured range; rows beyond it."""
+        coarse = self._coarse_ends(total)
+        low, high = self._ends(coarse, inwards=True)
+        if low >= high:
+            low, high = self._ends(coarse, inwards=False)
+        low, high = self._of_one_sign(low, high, total)
+        *sides, beyond = self._outside(low, high, total)
+        limits = self._limits(coarse, low, high)
+        ends = zip(sides, limits, (low, high), strict=True)
+        rows = (one.spread if limit != end else 0.0 for one, (limit, _), end in ends)
+        below, above = (one if one >= LEAST_TAIL * total else 0.0 for one in rows)
+        within = self._within(low, high, max(total - below - above, 0.0))
+        cells = [
+            *tail(edges, within, limits[0], below, up=False),
+            *within,
+            *tail(edges, within, limits[1], above, up=True),
+        ]
+        # What holds nothing but noise is cut.
+        if any(cell.mass for cell in within):
+            some = [place for place, cell in enumerate(cells) if cell.mass]
+            cells = cells[some[0] : some[-1] + 1]
+        return cells, (low, high), beyond
+
+    def _ends(self, coarse: tuple[int, int], *, inwards: bool) -> tuple[int, int]:
+        """The code at which the range begins, and the one that it ends before."""
+        low, high = coarse
+        return (
+            self._end(0, low, high, up=False, inwards=inwards),
+            self._end(0, high, low, up=True, inwards=inwards),
+        )
+
+    def _of_one_sign(self, low: int, high: int, total: float) -> tuple[int, int]:
+        """The range cut at zero, if what it has on one side of zero is not told from noise."""
+        if not low < self._zero < high:
+            return low, high
+        below, above, _ = self._outside(self._zero, self._zero + 1, total)
+        if below.rows < min(SIGN * below.deviation, above.rows):
+            return self._zero, high
+        return low, self._zero + 1 if above.rows < SIGN * above.deviation else high
+
+    def _outside(self, low: int, high: int, total: float) -> tuple[Beyond, Beyond, Beyond]:
+        return sums_outside(self._raw, self._counts, self._variances, self._depths, low, high, total)
+
+    def _limits(self, coarse: tuple[int, int], low: int, high: int) -> tuple[tuple[int, int], tuple[int, int]]:
+        """For each tail the code that it never passes, the end of the grid or zero, and where its coarse groups end."""
+        first = self._zero if 0 <= self._zero <= low else 0
+        end = self._zero + 1 if high <= self._zero + 1 else self._values
+        width = 1 << self._depths[0]
+        group, last = coarse[0] * width, (coarse[1] + 1) * width
+        near = group if group < low else group - width, last if last > high else last + width
+        return (first, max(first, near[0])), (end, min(end, near[1]))
+
+    def _within(self, low: int, high: int, total: float) -> list[Cell]:
+        """Cells of so many rows that all are within a range."""
         inside = [self._inside(level, low, high) for level in range(len(self._counts))]
         first = np.flatnonzero(inside[0])
         found: list[Cell] = []
@@ -194,8 +234,8 @@ class _Tree:
             if max(cell.first, low) < min(cell.end, high)
         ]
 
-    def _ends(self, total: float) -> tuple[int, int]:
-        """The code at which the range of so many rows begins, and the one that it ends before."""
+    def _coarse_ends(self, total: float) -> tuple[int, int]:
+        """The first and the last of the coarsest groups that have any of so many rows."""
         counts = self._counts[0]
         low = high = int(counts.argmax())
         while True:
@@ -213,7 +253,7 @@ class _Tree:
                 low, high = low - (not up), high + up
             else:
                 break
-        return self._end(0, low, high, up=False), self._end(0, high, low, up=True)
+        return low, high
 
     def _seen(self, counts: Numbers, level: int) -> int | None:
         """The first place up to which these together stand out of their noise, or at which one does."""
@@ -229,16 +269,27 @@ class _Tree:
         left = (1 - weight) * (total - inside) + weight * outside
         return left > self._noise.beyond(self._chances[0]) * math.sqrt(within * (1 - weight))
 
-    def _end(self, level: int, group: int, other: int, *, up: bool) -> int:
-        """Where the range ends within a group, as closely as its finer groups tell; ``other`` has its other end."""
-        unclear = group == other and self._counts[level][group] < STANDS_OUT * self._deviation
-        if level + 1 == len(self._counts) or unclear:
-            return min(self._values, (group + up) << self._depths[level])
+    def _end(self, level: int, group: int, other: int, *, up: bool, inwards: bool) -> int:
+        """Where the range ends within a group, as closely as its finer groups tell; ``other`` has its other end.
+
+        Args:
+            inwards: whether a group of which that is not told is left to the tail, if there are rows beside it.
+        """
+        depth = self._depths[level]
+        outer = min(self._values, (group + up) << depth)
+        if level + 1 == len(self._counts):
+            return outer
+        beside = self._counts[level][group - 1 if up else min(group + 1, len(self._counts[level]) - 1)]
+        joined = inwards and group != other and beside > self._deviation
+        if self._counts[level][group] < STANDS_OUT * self._deviation and (joined or group == other):
+            return (group + (not up)) << depth if joined else outer
         groups = self._children(level, group)
         if group != other:
             outwards = groups if up else groups[::-1]
             if (last := self._last(level + 1, outwards, -1)) >= 0:
-                return self._end(level + 1, int(outwards[last]), -1, up=up)
+                return self._end(level + 1, int(outwards[last]), -1, up=up, inwards=inwards)
+            if joined:
+                return (group + (not up)) << depth
             # Where in it its rows are is not told.
             middle = int(outwards[(len(outwards) - 1) // 2])
             return min(self._values, (middle + up) << self._depths[level + 1])
@@ -248,7 +299,8 @@ class _Tree:
         rising = _clearest(counts[largest + 1 :]) >= _clearest(counts[:largest][::-1])
         low = int(groups[largest - self._last(level + 1, groups[largest::-1], 0, from_zero=not rising)])
         high = int(groups[largest + self._last(level + 1, groups[largest:], 0, from_zero=rising)])
-        return self._end(level + 1, high, low, up=True) if up else self._end(level + 1, low, high, up=False)
+        ends = (high, low) if up else (low, high)
+        return self._end(level + 1, *ends, up=up, inwards=inwards)
 
     def _last(self, level: int, outwards: npt.NDArray[np.intp], last: int, *, from_zero: bool = False) -> int:
         """The place of the last one of these groups that stands out of the noise, alone or with those before it.
@@ -306,17 +358,19 @@ def _clearest(outwards: Numbers) -> float:
     return float(np.max(np.cumsum(outwards) / np.sqrt(np.arange(1, len(outwards) + 1)), initial=0.0))
 
 
-def _consistent(counts: Sequence[Numbers], depths: Sequence[int], deviation: float) -> list[Numbers]:
-    """Each group's count together with what its finer groups tell of it, weighted by their noise."""
-    found, variance = [counts[-1]], np.full(len(counts[-1]), deviation**2)
+def _consistent(
+    counts: Sequence[Numbers], depths: Sequence[int], deviation: float
+) -> tuple[list[Numbers], list[Numbers]]:
+    """Each group's count together with what its finer groups tell of it, weighted by their noise; and the variances."""
+    found, spread = [counts[-1]], [np.full(len(counts[-1]), deviation**2)]
     for level in range(len(counts) - 2, -1, -1):
         parents = np.arange(len(found[0])) >> (depths[level] - depths[level + 1])
         sums = np.bincount(parents, found[0], minlength=len(counts[level]))
-        variances = np.bincount(parents, variance, minlength=len(counts[level]))
+        variances = np.bincount(parents, spread[0], minlength=len(counts[level]))
         own = variances / (variances + deviation**2)
         found.insert(0, own * counts[level] + (1 - own) * sums)
-        variance = own * deviation**2
-    return found
+        spread.insert(0, own * deviation**2)
+    return found, spread
 
 
 def _shared(counts: Numbers, total: float, deviation: float) -> Numbers:
@@ -326,89 +380,3 @@ def _shared(counts: Numbers, total: float, deviation: float) -> Numbers:
     if level.sum() > SMOOTHED_FROM:
         counts[level] = smooth(Estimate(counts[level], deviation**2))
     return nearest_counts(counts, total)
-
-
-def closer_edges(grid: Grid) -> tuple[Fraction, ...]:
-    """Edges between which to count again: each cell that holds much in parts, down to single points; the rest whole.
-
-    Empty if there is no such cell. They depend on noisy counts only.
-    """
-    if not (cells := _to_look_at(grid)):
-        return ()
-    edges: list[Fraction] = []
-    at = grid.cells[0].first
-    for cell in cells:
-        if cell.first > at:
-            edges.append(grid.edges[at])
-        edges += _parts(grid, cell, len(cells))
-        at = cell.end
-    return (*edges, *(grid.edges[code] for code in dict.fromkeys((at, grid.cells[-1].end))))
-
-
-def looked_closer(grid: Grid, table: NoisyTable) -> Grid:
-    """The grid with cells divided by a table of the codes between its ``closer_edges``."""
-    deviation = max(math.sqrt(table.variance), LEAST_DEVIATION)
-    looked = {cell.first: cell for cell in _to_look_at(grid)}
-    edges: list[Fraction] = list(grid.edges[: grid.cells[0].first])
-    cells: list[Cell] = []
-    counted = 0
-    gap = False
-    for cell in grid.cells:
-        if cell.first not in looked:
-            cells.append(Cell(len(edges), len(edges) + cell.end - cell.first, cell.mass))
-            edges += grid.edges[cell.first : cell.end]
-            gap = True
-            continue
-        counted += gap
-        gap = False
-        parts = _parts(grid, cell, len(looked))
-        counts = table.counts[counted : counted + len(parts)].astype(np.float64)
-        counted += len(parts)
-        beyond = deviation * (1 + math.sqrt(2 * math.log(len(table.counts))))
-        cells += [
-            Cell(len(edges) + part.first, len(edges) + part.end, part.mass)
-            for part in _divided(counts, cell.mass, deviation, beyond)
-        ]
-        edges += parts
-    edges += grid.edges[grid.cells[-1].end :]
-    return replace(grid, edges=edges, cells=cells)
-
-
-def _to_look_at(grid: Grid) -> list[Cell]:
-    least = max(CLOSER * grid.rows, STANDS_OUT * grid.deviation)
-    return [
-        cell
-        for cell in grid.cells
-        if cell.single and cell.mass >= least and grid.edges[cell.end] - grid.edges[cell.first] > grid.point
-    ]
-
-
-def _parts(grid: Grid, cell: Cell, cells: int) -> list[Fraction]:
-    """Where the parts of a cell begin: as many as there may be of each of so many cells."""
-    low, high = grid.edges[cell.first], grid.edges[cell.end]
-    most = next((parts for parts in PARTS if parts * cells <= MOST_PARTS), PARTS[-1])
-    step = grid.point
-    while high - low > most * step:
-        step *= 10
-    return [low + place * step for place in range(math.ceil((high - low) / step))]
-
-
-def _divided(counts: Numbers, mass: float, deviation: float, beyond: float) -> Iterator[Cell]:
-    """So much mass by noisy counts of parts: those beyond all noise alone, the others spread over some cells."""
-    size, points = len(counts), np.flatnonzero(counts > beyond)
-    counts = counts.copy()
-    counts[points] *= min(1.0, mass / max(1.0, float(counts[points].sum())))
-    rest = mass - float(counts[points].sum())
-    cuts = sorted({size * place // SPREAD for place in range(SPREAD + 1)})
-    others = counts.copy()
-    others[points] = 0.0
-    sums = np.add.reduceat(others, cuts[:-1])
-    if len(sums) > SMOOTHED_FROM:
-        sums = smooth(Estimate(sums, deviation**2 * size / len(sums)))
-    sums = nearest_counts(sums, rest)
-    for (first, end), left in zip(pairwise(cuts), sums.tolist(), strict=True):
-        inside = points[(points >= first) & (points < end)].tolist()
-        each = left / max(1, end - first - len(inside))
-        ends = sorted({first, end, *inside, *(part + 1 for part in inside)})
-        for low, high in pairwise(ends):
-            yield Cell(low, high, float(counts[low]) if low in inside else each * (high - low))

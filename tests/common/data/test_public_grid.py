@@ -106,7 +106,6 @@ def test_the_digest_is_of_what_decides_codes_and_how_they_are_drawn():
         (field(domain="discover", bins=3), "two-domains"),
         (field(domain="found"), "const"),
         ({"name": "x", "type": "boolean", "domain": "discover"}, "type-mismatch"),
-        (field(domain="discover", constraints={"minimum": 0}), "one-sided-bounds"),
         (field(domain="discover", decimals=2), "type-mismatch"),
         (field(domain="discover", constraints={"minimum": 10**13, "maximum": 2 * 10**13}), "coarse-grid"),
         (field(categories=[1, 2], histogram={"edges": [0, 1], "weights": [1]}), "needs-bins"),

@@ -134,7 +134,7 @@ def test_attributes(people):
     age, work, gain, weight, member, size, _ = people.attributes
     assert age.labels[:2] == ("[17, 22)", "[22, 27)")
     assert age.labels[-1] == "[86, 90]"
-    assert gain.labels == ("[0, 1)", "[1, 500)", "[500, 10000]")
+    assert gain.labels == ("0 and less", "[1, 500)", "500 and more")
     assert weight.labels == ("[0.1, 0.733333)", "[0.733333, 1.36667)", "[1.36667, 2]", "(missing)")
     assert weight.edges[1] == Fraction(11, 15)
     assert member.labels == ("false", "true")

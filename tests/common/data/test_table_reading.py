@@ -287,13 +287,17 @@ def test_draft_is_a_schema_that_takes_its_file(tmp_path):
     schema = parse_schema(draft, "draft")
     assert schema.name == "people"
     assert [attribute.type for attribute in schema.attributes] == ["integer", "number", "integer", "string", "boolean"]
-    mark = {"readOffRows": "undeclared"}
-    assert draft["fields"][0] == {"name": "age", "type": "integer", "domain": "discover", **mark}
-    assert draft["fields"][1] == {"name": "height", "type": "number", "domain": "discover", "decimals": 3, **mark}
+    told = {"constraints": {"minimum": 0}, "readOffRows": "undeclared"}
+    assert draft["fields"][0] == {"name": "age", "type": "integer", "domain": "discover", **told}
+    assert draft["fields"][1] == {"name": "height", "type": "number", "domain": "discover", "decimals": 3, **told}
     assert schema.domain[2:] == (5, 3, 2)
     assert schema.undeclared == schema.names
     assert read_table(tmp_path / "people.csv.gz", schema).rows == 500
     assert "leak" in LEAK_WARNING
+
+
+COUNTED = {"domain": "discover", "constraints": {"minimum": 0}}
+"""What is proposed of numbers of which none is negative."""
 
 
 @pytest.mark.parametrize(
@@ -303,10 +307,11 @@ def test_draft_is_a_schema_that_takes_its_file(tmp_path):
         (["x"] * 3, {"type": "string", "categories": ["x"]}),
         (["x", "", "x"], {"type": "string", "categories": ["x"], "missingValues": [""]}),
         (["01234", "98765"], {"type": "string", "categories": ["01234", "98765"]}),
+        ([*map(str, range(-1, 30))], {"type": "integer", "domain": "discover"}),
         (["0", "0.5", "-1"], {"type": "number", "categories": [-1, 0, 0.5], "categoriesOrdered": True}),
-        ([*map(str, range(30)), "NA", ""], {"type": "integer", "domain": "discover", "missingValues": ["", "NA"]}),
-        ([f"{place}.25" for place in range(30)], {"type": "number", "domain": "discover", "decimals": 2}),
-        ([f"{place}e-3" for place in range(30)], {"type": "number", "domain": "discover", "decimals": 3}),
+        ([*map(str, range(30)), "NA", ""], {"type": "integer", **COUNTED, "missingValues": ["", "NA"]}),
+        ([f"{place}.25" for place in range(30)], {"type": "number", **COUNTED, "decimals": 2}),
+        ([f"{place}e-3" for place in range(30)], {"type": "number", **COUNTED, "decimals": 3}),
         (["NA", "EU", "EU"], {"type": "string", "categories": ["EU"], "missingValues": ["NA"]}),
     ],
 )

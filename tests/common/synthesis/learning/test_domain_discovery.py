@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from scipy.stats import ks_2samp
 from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, code_type, decode
+from privity.common.data.measured_range import beyond_note
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.errors import PrivityError
@@ -231,12 +233,36 @@ def test_a_domain_below_the_noise_is_refused_before_anything_is_spent():
     schema = open_schema(*[INTEGER] * 20)
     few = PureBudget(Fraction(1, 10))
     session = InProcessBackend([coded(schema, *[range(300)] * 20)], few).session()
-    with pytest.raises(PrivityError, match="Use an epsilon of about") as refused:
+    with pytest.raises(PrivityError, match=r"the domain of x0, x1, .* would be below the noise") as refused:
         complete(discover(session, "domains", few.whole))
     assert session.record.costs == []
-    needed = float(refused.value.remedy.split("about ")[1].split(",")[0])
-    budget = PureBudget(Fraction(needed * 1.05).limit_denominator(1000))
-    check_noise(planned_session(schema, {"a": 300}, 0, budget), budget.whole)
+    assert "minimum and maximum" in refused.value.remedy
+
+
+@pytest.mark.parametrize("budget", [PureBudget(Fraction(1, 10)), RhoBudget(Fraction(1, 10), Fraction(1, 10**6))])
+@pytest.mark.parametrize("numbers", [1, 4, 20])
+def test_the_epsilon_that_is_advised_is_enough_and_a_smaller_one_is_not(budget, numbers):
+    schema = open_schema(*[INTEGER] * numbers)
+
+    def check(epsilon: Fraction) -> None:
+        asked = replace(budget, epsilon=epsilon)
+        check_noise(planned_session(schema, {"a": 300}, 0, asked), asked.whole * Fraction(1, 5))
+
+    with pytest.raises(PrivityError) as refused:
+        check(budget.epsilon)
+    advised = Fraction(refused.value.remedy.split("epsilon of ")[1].split(",")[0])
+    check(advised)
+    with pytest.raises(PrivityError):
+        check(advised * Fraction(8, 10))
+
+
+def test_a_number_with_declared_ends_is_not_lost_and_others_are_judged_by_themselves():
+    ends = {"constraints": {"minimum": 0, "maximum": 120}}
+    few = PureBudget(Fraction(1, 10))
+    bounded, both = open_schema({**INTEGER, **ends}), open_schema({**INTEGER, **ends}, INTEGER)
+    check_noise(planned_session(bounded, {"a": 300}, 0, few), few.whole)
+    with pytest.raises(PrivityError, match="the domain of x1 would be below the noise"):
+        check_noise(planned_session(both, {"a": 300}, 0, few), few.whole)
 
 
 @pytest.mark.parametrize("limits", [(0, 1), (5, 7), (-1, 0)])
@@ -250,6 +276,44 @@ def test_the_smallest_grids_are_no_trouble(limits, kind):
         assert parse_schema(found.table_schema(), "s") == found
         if None not in values and kind != {"type": "number"}:
             assert set(drawn(found, [values])) == set(values)
+
+
+def test_declared_ends_are_the_outer_edges_and_nothing_is_drawn_where_nothing_was_measured():
+    values = np.clip(np.random.default_rng(1).normal(45, 8, 4000), 20, 70).astype(int)
+    schema = open_schema({**INTEGER, "constraints": {"minimum": 0, "maximum": 120}})
+    found = discovered(schema, [values])
+    (attribute,) = found.attributes
+    assert attribute.point_edges[0] == 0
+    assert attribute.point_edges[-1] - 1 == 120
+    assert attribute.labels[0].endswith("and less")
+    assert attribute.labels[attribute.values - 1].endswith("and more")
+    again = drawn(found, [values])
+    assert again.min() >= values.min() - 1
+    assert again.max() <= values.max() + 1
+    (strict,) = discovered(replace_field(schema, out_of_domain="refuse"), [values]).attributes
+    assert strict.out_of_domain == "refuse"
+    assert strict.labels[strict.values - 1].endswith("120]")
+
+
+def test_one_declared_end_is_enough():
+    (attribute,) = discovered(open_schema({**INTEGER, "constraints": {"minimum": 0}}), [SHAPES["money"]]).attributes
+    assert attribute.edges[0] == 0
+    assert attribute.edges[-1] < 10**9
+
+
+def test_where_the_number_of_rows_is_not_public_the_share_beyond_is_not_determined():
+    field = {"name": "x0", "domain": "discover", **INTEGER}
+    schema = parse_schema({"fields": [field], "absentRows": True}, "s")
+    found = discovered(schema, [SHAPES["ages"]])
+    measured = found.attributes[0].measured
+    assert measured is not None
+    assert measured.beyond is None
+    assert "not determined" in beyond_note(found.attributes)
+    assert parse_schema(found.table_schema(), "s") == found
+
+
+def replace_field(schema: Schema, **keys: Any) -> Schema:
+    return replace(schema, attributes=tuple(replace(one, **keys) for one in schema.attributes))
 
 
 def test_declared_domains_are_left_alone():
