@@ -34,8 +34,7 @@ from privity.common.data.coded_table import CodedTable, decode
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.errors import PrivityError
 from privity.common.privacy.run_budget import RhoBudget
-from privity.common.release.release_folder import overview_of
-from privity.common.release.report.overview import Overview
+from privity.common.release.report.overview import Overview, overview_of
 
 EPSILON, DELTA = "1", "1e-6"
 DISCOVERIES = 20

@@ -4,35 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from privity.common.data.value_grids import number_text
-
-if TYPE_CHECKING:
-    from privity.common.data.attribute import Attribute
 
 ALL = "all values"
 
 
-def edge_texts(attribute: Attribute) -> list[str]:
+class Binned(Protocol):
+    """What an attribute in bins tells of itself; ``privity.common.data.attribute`` says what it means."""
+
+    @property
+    def type(self) -> str: ...
+    @property
+    def whole(self) -> bool: ...
+    @property
+    def values(self) -> int: ...
+    @property
+    def open_ended(self) -> bool: ...
+    @property
+    def edges(self) -> tuple[Fraction, ...]: ...
+    @property
+    def point_edges(self) -> tuple[int, ...]: ...
+    def name_of(self, value: Fraction | int, /) -> str: ...
+
+
+def edge_texts(attribute: Binned) -> list[str]:
     """The edges of its bins, distinct; of whole numbers the last one is the last value."""
     if attribute.whole:
         return [attribute.name_of(edge) for edge in (*attribute.point_edges[:-1], attribute.point_edges[-1] - 1)]
     return _distinct_texts(attribute.edges)
 
 
-def bin_labels(attribute: Attribute) -> list[str]:
+def bin_labels(attribute: Binned) -> list[str]:
     """Of each bin."""
     texts = edge_texts(attribute)
     return [_label(attribute, texts, code, code) for code in range(attribute.values)]
 
 
-def run_label(attribute: Attribute, first: int, last: int) -> str:
+def run_label(attribute: Binned, first: int, last: int) -> str:
     """Of neighbouring bins as one."""
     return _label(attribute, edge_texts(attribute), first, last)
 
 
-def _label(attribute: Attribute, texts: Sequence[str], first: int, last: int) -> str:
+def _label(attribute: Binned, texts: Sequence[str], first: int, last: int) -> str:
     open_, dated = attribute.open_ended, attribute.type in ("date", "datetime")
     from_start, to_end = first == 0, last == attribute.values - 1
     if open_ and from_start and to_end:

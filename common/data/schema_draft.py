@@ -23,7 +23,6 @@ from privity.common.data.attribute import (
     TRUE_TEXTS,
     UNDECLARED,
     is_double,
-    number_text,
     read_number,
 )
 from privity.common.data.date_formats import EIGHT_DIGITS, as_written, days_among, formats_of

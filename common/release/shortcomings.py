@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
-from privity.common.data.measured_range import beyond_note
+from privity.common.data.attribute import Attribute
 from privity.common.data.spreadsheet_formulas import warning
 from privity.common.synthesis.inference.fit_choice import PGM, TABLES
 from privity.common.synthesis.models import Model
@@ -19,6 +20,14 @@ FITS = {
 
 WHY_ALONE = "at this epsilon no table that joins them to others stands out from its noise"
 WHY_WEAKENED = "A copula cannot show all of the dependence that was measured"
+
+WORTH_TELLING = 0.005
+"""Share of the rows beyond a range from which on people are told."""
+
+BEYOND_REMEDY = (
+    "Their values are spread by a tail, not measured one by one. To mend it, declare minimum and maximum (constraints)"
+    " of the field, or discover with a larger epsilon."
+)
 
 
 def notes(model: Model, *, joins: bool) -> list[str]:
@@ -81,3 +90,25 @@ def constraint_notes(run: dict[str, Any]) -> list[str]:
         elif entry["rejected"]:
             found.append(f"The rule {entry['rule']} refused {share}.")
     return found
+
+
+def beyond_ranges(attributes: Iterable[Attribute]) -> list[str]:
+    """An item for each number of which a part may lie beyond the range where it was measured."""
+    return [item for attribute in attributes if (item := _beyond(attribute))]
+
+
+def beyond_note(attributes: Iterable[Attribute]) -> str:
+    """A sentence that names some of them, and what mends it; empty if there are none."""
+    items = beyond_ranges(attributes)
+    return f"Estimated beyond the measured range: {first_few(items, '; ')}. {BEYOND_REMEDY}" if items else ""
+
+
+def _beyond(attribute: Attribute) -> str:
+    measured = attribute.measured
+    if measured is None or (measured.beyond is not None and measured.beyond.share < WORTH_TELLING):
+        return ""
+    low, high = (attribute.name_of(value) for value in (measured.minimum, measured.maximum))
+    share = "not determined, as the number of rows is not public"
+    if measured.beyond is not None:
+        share = f"{measured.beyond.share:.1%} of the rows ± {measured.beyond.error:.1%}"
+    return f"{attribute.name}: {share} (measured from {low} to {high})"

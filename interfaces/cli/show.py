@@ -10,7 +10,6 @@ from typing import Annotated
 import typer
 
 from privity.common.data.attribute import Attribute
-from privity.common.data.measured_range import REMEDY, beyond_ranges
 from privity.common.pages.drawing import shortened
 from privity.common.release.release_contents import RELEASE_FILES, SCORES
 from privity.common.release.report import plain_words
@@ -19,6 +18,7 @@ from privity.common.release.report.number_texts import at_most, counted, percent
 from privity.common.release.report.overview import Overview, overview_of
 from privity.common.release.report.quality import Tally, standing
 from privity.common.release.report.value_groups import groups
+from privity.common.release.shortcomings import BEYOND_REMEDY, beyond_ranges
 from privity.common.text import text_table
 from privity.common.text.terminal import say
 from privity.common.text.visible import in_line
@@ -85,7 +85,7 @@ def _show_attributes(whole: Overview) -> None:
         )
     text_table.show(shown)
     if beyond := beyond_ranges(whole.release.schema.attributes):
-        say(*_part("Estimated beyond the measured range"), *_listed(beyond), *_wrapped(REMEDY))
+        say(*_part("Estimated beyond the measured range"), *_listed(beyond), *_wrapped(BEYOND_REMEDY))
 
 
 def _show_pairs(whole: Overview) -> None:

@@ -15,7 +15,6 @@ from typing import Any, ClassVar, Self
 
 import pandas as pd
 
-from privity.common.data.measured_range import beyond_note
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats import require
 from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
@@ -29,6 +28,7 @@ from privity.common.protocol.run_record import RunRecord
 from privity.common.protocol.run_terms import AUTO
 from privity.common.protocol.session import Session, complete
 from privity.common.public_names import public
+from privity.common.release.shortcomings import beyond_note
 from privity.common.runs.automatic_choice import check_automatic, choose
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.storage.safe_files import refuse_existing, write_text

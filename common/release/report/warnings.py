@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from privity.common.consortium.manifest import Split
-from privity.common.data.measured_range import REMEDY as REMEDY_OF_RANGES
-from privity.common.data.measured_range import beyond_ranges
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.spreadsheet_formulas import REMEDY, WHY, formulas
 from privity.common.release.release_contents import Release
 from privity.common.release.report.distributions import Distribution
 from privity.common.release.report.number_texts import count, counted, percent
 from privity.common.release.report.pair_strengths import Pair
-from privity.common.release.shortcomings import WHY_ALONE, WHY_WEAKENED, weakened_pairs
+from privity.common.release.shortcomings import BEYOND_REMEDY, WHY_ALONE, WHY_WEAKENED, beyond_ranges, weakened_pairs
 from privity.common.synthesis.algorithms import ALGORITHMS
 
 ATTRIBUTES, PAIRS, MEASURED, GUARANTEE = "attributes", "pairs", "measured", "guarantee"
@@ -196,7 +194,7 @@ def _beyond_range(release: Release) -> Warned | None:
     if not items:
         return None
     title = f"{counted(len(items), 'number')} with values beyond the measured range"
-    text = f"An end bin also has what lies farther out, and its error bar is of all of that. {REMEDY_OF_RANGES}"
+    text = f"An end bin also has what lies farther out, and its error bar is of all of that. {BEYOND_REMEDY}"
     return Warned(ATTRIBUTES, title, text, tuple(items))
 
 

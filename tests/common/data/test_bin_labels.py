@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from privity.common.data.bin_labels import ALL, run_label
-from privity.common.data.measured_range import beyond_note, beyond_ranges
 from privity.common.data.schema import parse_schema
 from privity.common.errors import ProblemsFound
+from privity.common.release.shortcomings import beyond_note, beyond_ranges
 
 
 def one(**keys):

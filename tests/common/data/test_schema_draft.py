@@ -100,7 +100,8 @@ def test_decimals_of_single_precision_are_read_as_what_they_were(tmp_path, many)
     look = look_at(tmp_path / "t.csv")
     document = drafted(look)
     assert document["fields"][0] | {"readOffRows": ""} == {
-        "name": "x", "type": "number", "domain": "discover", "decimals": 1, "readOffRows": "",
+        "name": "x", "type": "number", "domain": "discover", "constraints": {"minimum": 0}, "decimals": 1,
+        "readOffRows": "",
     }  # fmt: skip
     assert read_table(tmp_path / "t.csv", parse_schema(document, "draft")).rows == 400
     assert "'x' (" in recodings(look, document["fields"])[0]

@@ -17,13 +17,13 @@ from scipy.stats import ks_2samp
 from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, code_type, decode
-from privity.common.data.measured_range import beyond_note
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.errors import PrivityError
 from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
 from privity.common.privacy.run_budget import PureBudget, RhoBudget, RunBudget
 from privity.common.protocol.session import complete
+from privity.common.release.shortcomings import beyond_note
 from privity.common.runs.planned_run import planned_session
 from privity.common.synthesis.learning import domain_discovery
 from privity.common.synthesis.learning.domain_discovery import (
