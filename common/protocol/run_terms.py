@@ -101,10 +101,12 @@ class RunTerms:
             "auto, which chooses by public numbers (docs/choosing.md)", EVERY, label="Algorithm", is_required=True,
         )
     )  # fmt: skip
-    settings: dict[str, Any] = term(Option("the algorithm's settings", SETTINGS, {}, "those of the algorithm", EVERY))
+    settings: dict[str, Any] = term(
+        Option("the algorithm's settings, a JSON object", SETTINGS, {}, "those of the algorithm", EVERY)
+    )
     epsilon: Fraction = term(
         Option(
-            "the most epsilon that the run costs each party, exact, such as 1.0 or 1/3",
+            "the most epsilon that the run costs, exact, such as 1.0 or 1/3",
             exact(parse_epsilon), takers=EVERY, is_required=True,
         )
     )  # fmt: skip

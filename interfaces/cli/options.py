@@ -45,7 +45,9 @@ def takes_run_options(taker: Taker) -> Callable[[Callable[..., None]], Callable[
             command({name: value for name, value in asked.items() if value is not None}, **given)
 
         _, *others = own.parameters.values()
-        parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in (*of_run, *others)]
+        # What is required stands first, then the run.
+        every = sorted((*of_run, *others), key=lambda each: (each.default is not each.empty, each not in of_run))
+        parameters = [each.replace(kind=each.KEYWORD_ONLY) for each in every]
         call.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
         return call
 
