@@ -70,8 +70,10 @@ def drafted(look: Look) -> dict[str, Any]:
     if dialect := look.dialect.document():
         document["dialect"] = dialect
     kept = [column for column in look.columns if not column.identifies]
-    if look.ignored or len(kept) < len(look.columns):
+    if look.ignored:
         document["extraColumns"] = "ignore"
+    if left_out := [column.name for column in look.columns if column.identifies]:
+        document["leaveOut"] = left_out
     fields = [{**draft_field(column, look.dialect), "readOffRows": UNDECLARED} for column in kept]
     return {**document, "fields": fields}
 

@@ -40,7 +40,7 @@ def agreed(question: str) -> bool:
 def answer(question: str) -> str:
     """Ask for a text; an end of the input is an empty one."""
     try:
-        return str(typer.prompt(in_line(question), default="", show_default=False)).strip()
+        return str(typer.prompt(in_line(question), default="", show_default=False, prompt_suffix=" ")).strip()
     except typer.Abort:
         return ""
 

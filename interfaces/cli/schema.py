@@ -157,6 +157,8 @@ def review(
     if not schema.undeclared:
         say(f"{schema_file} is no draft.")
         return
+    if schema.left_out:
+        say(f"Left out, and named in the schema as that: {first_few(schema.left_out)}.")
     if fields:
         for name, words in undeclared_in_words(schema, document).items():
             if name in fields:

@@ -321,6 +321,8 @@ class Schema:
             delta = f" and delta {readable(one.loss.delta)}" if one.loss.delta else ""
             cost = f"epsilon {readable(one.loss.epsilon)}{delta}"
             found.append(f"{first_few(one.attributes)}: discovered in {one.population}, at {cost}")
+        if self._parsed.left_out:
+            found.append(f"columns that are left out: {first_few(self._parsed.left_out)}")
         return [*found, *self._findings]
 
 

@@ -144,7 +144,9 @@ def test_a_draft_shows_what_stood_out_until_it_is_reviewed():
     assert "number" not in draft.names
     for shown in (repr(draft), draft._repr_html_()):
         assert "looks like an identifier" in html.unescape(shown)
-    assert "identifier" not in repr(draft.reviewed(*draft.names))
+    reviewed = draft.reviewed(*draft.names)
+    assert "identifier" not in repr(reviewed)
+    assert "columns that are left out: number" in repr(reviewed)
     assert "number" not in OneWay(1, population="people").fit(numbered, draft.reviewed(*draft.names)).sample(3).columns
 
 

@@ -84,6 +84,7 @@ def test_one_owner_from_a_draft_to_a_release(tmp_path: Path, monkeypatch) -> Non
 
 def test_each_field_of_a_draft_that_is_left_is_asked_about(tmp_path: Path, monkeypatch) -> None:
     table, schema = raw(tmp_path, 300), tmp_path / "table.schema.json"
+    pd.read_csv(table).assign(number=range(300)).to_csv(table, index=False)
     assert privity("schema", "draft", table, "--out", schema).returncode == Exit.DONE
     drafted = schema.read_text()
 
@@ -95,6 +96,7 @@ def test_each_field_of_a_draft_that_is_left_is_asked_about(tmp_path: Path, monke
     assert f"privity schema review {schema} age loss ward rate" in str(unanswered.exception)
     assert json.loads(schema.read_text()) == json.loads(drafted)
     told = asked("high\n120 0\n0 120\ny\n\nn\ny\nn\n").stdout
+    assert "Left out, and named in the schema as that: number." in told
     assert "Give two" in told
     assert "is not below" in told
     age, loss, ward, rate = json.loads(schema.read_text())["fields"]
