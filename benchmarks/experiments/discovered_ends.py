@@ -27,7 +27,7 @@ from scipy.stats import ks_2samp
 
 from benchmarks.data import Data
 from benchmarks.experiment import Experiment, Point, Record, Table, Values, grid, values_of
-from benchmarks.experiments.report import privity
+from benchmarks.experiments.report import privity, review
 from benchmarks.methods.packaged_tables import FILES, packaged
 from benchmarks.methods.seeded_discovery import codes_of, discovered, points
 from privity.common.data.coded_table import CodedTable, decode
@@ -115,7 +115,7 @@ def release(table: Path, schema: Path, texts: pd.DataFrame, draft: dict[str, Any
     """What a release says of its open numbers, and how its rows lie beside the real ones."""
     state, out, started = folder / "state", folder / "release", time.perf_counter()
     budget = ("--epsilon", EPSILON, "--delta", DELTA, "--population", "benchmark")
-    privity("schema", "review", schema, state=state)
+    privity(*review(schema), state=state)
     privity("schema", "check", schema, "--data", table, state=state)
     total = ("--total-epsilon", EPSILON, "--total-delta", DELTA)
     privity("population", "declare", "benchmark", *total, state=state)

@@ -21,7 +21,7 @@ from scipy.stats import ks_2samp
 
 from benchmarks.data import Data
 from benchmarks.experiment import Experiment, Point, Table, Values, grid
-from benchmarks.experiments.report import privity
+from benchmarks.experiments.report import privity, review
 from privity.common.data.table_reading import read_rows
 
 TRAINED = 0.8
@@ -91,7 +91,7 @@ def measure(point: Point, seed: int, data: Data) -> Values:
             rows.iloc[kept].to_csv(real, index=False)
         schema, state = folder / "schema.json", folder / "state"
         privity("schema", "draft", real, "--out", schema, state=state)
-        privity("schema", "review", schema, state=state)
+        privity(*review(schema), state=state)
         if point["data"] != "wide":
             privity("population", "declare", "b", "--total-epsilon", "1", "--total-delta", DELTA, state=state)
             budget = ("--epsilon", "1", "--delta", DELTA, "--population", "b", "--algorithm", point["method"])

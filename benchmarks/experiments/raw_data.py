@@ -31,7 +31,7 @@ import pandas as pd
 
 from benchmarks.data import Data
 from benchmarks.experiment import Experiment, Point, Table, Values, grid
-from benchmarks.experiments.report import privity
+from benchmarks.experiments.report import privity, review
 from benchmarks.methods.peer_programs import PeerError, python_of
 from benchmarks.methods.raw_peers import RIVALS, synthesize_raw
 
@@ -74,7 +74,7 @@ def measure(point: Point, seed: int, data: Data) -> Values:
         known = [field for field in drafted["fields"] if field["type"] != "string" or "categories" in field]
         schema.write_text(json.dumps({**drafted, "fields": known}), encoding="utf-8")
         rows[[field["name"] for field in known]].to_csv(table, index=False)
-        privity("schema", "review", schema, state=state)
+        privity(*review(schema), state=state)
         started = time.perf_counter()
         release, beside, ruler = folder / "release", folder / "beside.csv", folder / "ruler.json"
         ruler.write_text(json.dumps(binned(drafted["name"], known)), encoding="utf-8")

@@ -5,6 +5,7 @@ Each release is one owner's at epsilon 1, made by ``privity synthesize``; its pa
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -28,6 +29,12 @@ def privity(*arguments: str | Path, state: Path) -> None:
     command = [sys.executable, "-m", "privity.interfaces.cli.main", *arguments]
     variables = {**os.environ, "XDG_STATE_HOME": str(state)}
     subprocess.run(command, env=variables, check=True, capture_output=True)
+
+
+def review(schema: Path) -> list[str | Path]:
+    """The command that declares public all that a draft read off the rows."""
+    names = [field["name"] for field in json.loads(schema.read_text(encoding="utf-8"))["fields"]]
+    return ["schema", "review", "--", schema, *names]
 
 
 def measure(point: Point, _seed: int, data: Data) -> list[Values]:

@@ -299,7 +299,7 @@ class Schema:
             PrivityError: bad-option.
         """
         if self.undeclared:
-            named, mark = (file, f"privity schema review {file}") if file else ("it", "schema.reviewed()")
+            named, mark = (file, f"privity schema review {file}") if file else ("it", "schema.reviewed(NAME, ...)")
             reason = f"{named} is a draft: values of {first_few(self.undeclared)} were read off the rows"
             hint = f"Replace them by what is publicly known, or declare them public field by field: {mark}"
             raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)

@@ -42,6 +42,8 @@ LEAK_WARNING = (
     "publicly known (code lists), and only then declare it."
 )
 
+TOO_MANY_TEXTS = "Too many distinct texts to list: declare groups, discover the frequent ones, or leave it out."
+
 MOST_LISTED_NUMBERS = 20  # distinct numbers up to which they are listed as categories
 MOST_LISTED_TEXTS = 256  # distinct texts up to which they are listed as categories
 SIGNIFICANT = 4
@@ -68,8 +70,10 @@ def drafted(look: Look) -> dict[str, Any]:
     if dialect := look.dialect.document():
         document["dialect"] = dialect
     kept = [column for column in look.columns if not column.identifies]
-    if look.ignored or len(kept) < len(look.columns):
+    if look.ignored:
         document["extraColumns"] = "ignore"
+    if left_out := [column.name for column in look.columns if column.identifies]:
+        document["leaveOut"] = left_out
     fields = [{**draft_field(column, look.dialect), "readOffRows": UNDECLARED} for column in kept]
     return {**document, "fields": fields}
 
@@ -95,8 +99,7 @@ def draft_field(column: LookedAt, dialect: Dialect) -> dict[str, Any]:
     if texts and set(texts) <= {*TRUE_TEXTS, *FALSE_TEXTS}:
         return {"name": name, "type": "boolean", **_spelling(column), **_missing(column, missing)}
     if len(texts) > MOST_LISTED_TEXTS:
-        description = "Too many distinct texts to list: declare groups, discover the frequent ones, or leave it out."
-        return {"name": name, "description": description, **_open("string"), **_missing(column, missing)}
+        return {"name": name, "description": TOO_MANY_TEXTS, **_open("string"), **_missing(column, missing)}
     plain = [text for text in texts if not any(ord(sign) < 32 or ord(sign) == 127 for sign in text)]
     if not plain or len(plain) < len(texts):
         # A text with a line end can be no category, and no value is no domain.

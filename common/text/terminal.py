@@ -37,6 +37,14 @@ def agreed(question: str) -> bool:
         return False
 
 
+def answer(question: str) -> str:
+    """Ask for a text; an end of the input is an empty one."""
+    try:
+        return str(typer.prompt(in_line(question), default="", show_default=False, prompt_suffix=" ")).strip()
+    except typer.Abort:
+        return ""
+
+
 def say_json(document: Any, indent: int | None = 2, *, err: bool = False) -> None:
     """Print a document for programs: in ASCII, so that what it holds stays exact and does nothing."""
     say(*json.dumps(document, indent=indent).split("\n"), err=err)

@@ -95,8 +95,10 @@ def _declared(look: Look, fields: Sequence[dict[str, Any]]) -> list[str]:
     found = []
     if document := look.dialect.document():
         found.append(f'"dialect": {json.dumps(document, ensure_ascii=False)}')
-    if look.ignored or any(column.identifies for column in look.columns):
+    if look.ignored:
         found.append('"extraColumns": "ignore"')
+    if left_out := [column.name for column in look.columns if column.identifies]:
+        found.append(f'"leaveOut": {json.dumps(left_out, ensure_ascii=False)}')
     for field in fields:
         found.append(json.dumps({key: value for key, value in field.items() if key not in LONG}, ensure_ascii=False))
     return found

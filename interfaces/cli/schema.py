@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+import shlex
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from privity.common.data.attribute import ROLES
+from privity.common.data.attribute import ROLES, read_number
 from privity.common.data.dialect import dialect_option
 from privity.common.data.file_look import look_at
 from privity.common.data.joined_schemas import join_schemas
 from privity.common.data.relation_hints import row_hints
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.schema_draft import LEAK_WARNING, drafted, recodings
+from privity.common.data.schema_review import ENDS, declared_public, undeclared_in_words, with_domain
 from privity.common.data.spreadsheet_formulas import warning
-from privity.common.errors import Catalogue, PrivityError, ProblemsFound, RowProblemsFound
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound, RowProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import readable
@@ -28,7 +30,7 @@ from privity.common.release.release_folder import read_release
 from privity.common.storage.safe_files import read_regular, refuse_existing, write_text
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
 from privity.common.text.first_few import first_few
-from privity.common.text.terminal import say
+from privity.common.text.terminal import agreed, answer, say
 from privity.discovery import Discover
 from privity.interfaces.cli.options import DialectOption, row_options
 from privity.interfaces.cli.schema_types import types
@@ -136,11 +138,11 @@ def _rows(address: Address, schema: Schema) -> int:
 def review(
     schema_file: Annotated[Path, typer.Argument(help="the draft (JSON)")],
     fields: Annotated[
-        list[str] | None, typer.Argument(help="fields to declare public; by default all that are left")
+        list[str] | None, typer.Argument(help="fields to declare public; by default each that is left is asked about")
     ] = None,
     role: Annotated[str, typer.Option(help=f"who declares it: {' or '.join(ROLES)}")] = ROLES[0],
 ) -> None:
-    """Declare public what a draft read off the rows, after you replaced what is not by what is publicly known."""
+    """Declare public, field by field, what a draft read off the rows; replace what is not by what is publicly known."""
     schema = load_schema(schema_file)
     document = json.loads(schema_file.read_text(encoding="utf-8-sig"))
     if role not in ROLES:
@@ -155,18 +157,67 @@ def review(
     if not schema.undeclared:
         say(f"{schema_file} is no draft.")
         return
-    declared = [name for name in schema.undeclared if name in (fields or schema.names)]
-    for attribute in (schema.attributes[schema.index(name)] for name in declared):
-        domain = "to be discovered" if attribute.discover else f"{attribute.values} values"
-        missing = f", missing: {', '.join(map(repr, attribute.missing))}" if attribute.missing else ""
-        say(f"{attribute.name}: {attribute.type}, {domain}{missing}")
-    for field in document["fields"]:
-        if field["name"] in declared:
-            field["readOffRows"] = role
+    if schema.left_out:
+        say(f"Left out, and named in the schema as that: {first_few(schema.left_out)}.")
+    if fields:
+        for name, words in undeclared_in_words(schema, document).items():
+            if name in fields:
+                say(f"{name}: {words}")
+        declared = [name for name in schema.undeclared if name in fields]
+    else:
+        document, declared = _asked(document, str(schema_file))
+    document = declared_public(document, declared, role)
+    left = parse_schema(document, str(schema_file)).undeclared
     write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", schema_file, private=True)
-    say(f"Declared public by the {role}: {first_few(declared)}. Every release by this schema says so.")
-    if left := parse_schema(document, str(schema_file)).undeclared:
+    if declared:
+        say(f"Declared public by the {role}: {first_few(declared)}. Every release by this schema says so.")
+    elif not fields:
+        ended = ["--"] * any(name.startswith("-") for name in left)
+        public = shlex.join(["privity", "schema", "review", *ended, str(schema_file), *left])
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="fields", reason="nobody declared a field public when asked",
+            hint=f"Name those that are public, of these: {public}",
+        )  # fmt: skip
+    if left:
         say(f"Not declared public yet: {first_few(left)}. No release is made by the schema until they are.")
+
+
+def _asked(document: dict[str, Any], file: str) -> tuple[dict[str, Any], list[str]]:
+    """Ask about each field that is still marked: the document with the ends that were given, and what is public."""
+    declared = []
+    for name in parse_schema(document, file).undeclared:
+        say(f"{name}: {undeclared_in_words(parse_schema(document, file), document)[name]}")
+        place = next(place for place, field in enumerate(document["fields"]) if field["name"] == name)
+        field = document["fields"][place]
+        while field.get("domain") == "discover" and field["type"] != "string":
+            ends = answer("  Smallest and largest possible value, with a space between them (empty: as it is)?").split()
+            if not ends:
+                break
+            try:
+                document = _with_ends(document, place, ends, file)
+                break
+            except ProblemsFound as error:
+                say(*error.problems)
+        if agreed("  Is all of that known without the rows, and so public?"):
+            declared.append(name)
+    return document, declared
+
+
+def _with_ends(document: dict[str, Any], place: int, texts: list[str], file: str) -> dict[str, Any]:
+    """The document in which the field at this place has these ends."""
+    field = document["fields"][place]
+    if len(texts) != len(ENDS):
+        message, remedy = f"{len(texts)} values were given.", "Give two: the smallest, and the largest."
+        raise ProblemsFound([Problem(file, field["name"], "one-sided-bounds", message, remedy)])
+    numbers = [read_number(text) if field["type"] in ("integer", "number") else None for text in texts]
+    ends: list[Any] = [
+        text if number is None else int(number) if number.denominator == 1 else float(number)
+        for text, number in zip(texts, numbers, strict=True)
+    ]
+    changed = with_domain(field, dict(zip(ENDS, ends, strict=True)))
+    found = {**document, "fields": [*document["fields"][:place], changed, *document["fields"][place + 1 :]]}
+    parse_schema(found, file)
+    return found
 
 
 @schema_app.command("discover")

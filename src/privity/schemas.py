@@ -15,12 +15,12 @@ import pandas as pd
 from privity import given
 from privity.column_types import Types, drafted_types, open_schema
 from privity.common.data import schema as read
-from privity.common.data.attribute import UNDECLARED
 from privity.common.data.field_keys import FORM
 from privity.common.data.file_look import look_at
 from privity.common.data.frame_values import MISSING, read_column
 from privity.common.data.relation_hints import row_hints
 from privity.common.data.schema_draft import drafted, recodings
+from privity.common.data.schema_review import declared_public, domain_in_words, undeclared_in_words, with_domain
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import Number, readable
 from privity.common.public_names import public
@@ -28,8 +28,6 @@ from privity.common.storage.safe_files import write_text
 from privity.common.text.first_few import first_few
 from privity.discovery import Discover
 from privity.html import table_in_html
-
-LONGEST_SHOWN = 60
 
 
 class Field(MutableMapping[str, Any]):
@@ -68,7 +66,11 @@ class Field(MutableMapping[str, Any]):
         return len(self._document())
 
     def update(self, *documents: Mapping[str, Any], **keys: Any) -> None:  # type: ignore[override]
-        """Change several keys at once.
+        """Change several keys at once: ``draft["age"].update(bins=10, minimum=0, maximum=120)``.
+
+        A new domain takes the place of the one that the field has; ``minimum`` and ``maximum`` stand for those of
+        ``constraints``, within which an open domain is discovered. What is read off the rows stays marked as that: a
+        person who has written all of the field gives ``read_off_rows=None``.
 
         Raises:
             ProblemsFound: what does not fit; nothing is changed then.
@@ -78,9 +80,9 @@ class Field(MutableMapping[str, Any]):
         document = copy.deepcopy(self._schema._document)
         for field in document["fields"]:
             if field["name"] == self._name:
-                field.update(changes)
-                for key in [key for key, value in field.items() if value is None]:
-                    del field[key]
+                changed = with_domain(field, changes)
+                field.clear()
+                field.update(changed)
         for discovery in document.get("discoveries", ()):
             # A field keeps its cost under another name.
             discovery["attributes"] = [
@@ -198,20 +200,25 @@ class Schema:
         The guarantee of every such release then rests on that, and its statement names the role.
 
         Args:
-            names: fields; all that were read off the rows and not declared public yet, if none is named.
+            names: fields, each by its name; without any, the error lists those that are still to be looked at.
             role: who declares it: ``"data owner"`` or ``"organiser"``; never a person's name.
 
         Raises:
             KeyError: a name that the schema does not have.
+            PrivityError: bad-option: none is named of a draft.
             ProblemsFound: a role that there is not.
         """
         for name in names:
             self[name]
-        document = copy.deepcopy(self._document)
-        for field in document["fields"]:
-            if field.get("readOffRows") == UNDECLARED and field["name"] in (names or self.names):
-                field["readOffRows"] = role
-        return Schema(document)
+        if self.undeclared and not names:
+            shown = undeclared_in_words(self._parsed, self._document)
+            reason = "; ".join(f"{name} ({words})" for name, words in shown.items())
+            raise PrivityError(
+                Catalogue.BAD_OPTION, option="names", reason=f"not declared public yet: {reason}",
+                hint="Name each field that is public, such as schema.reviewed("
+                f"{', '.join(map(repr, self.undeclared[:2]))}), or all that are listed: *schema.undeclared",
+            )  # fmt: skip
+        return Schema(declared_public(self._document, names, role))
 
     @property
     def undeclared(self) -> tuple[str, ...]:
@@ -290,7 +297,7 @@ class Schema:
         told = []
         for attribute in self._parsed.attributes:
             missing = ", ".join(map(repr, attribute.missing))
-            told.append((attribute.name, attribute.type, _domain(attribute), missing))
+            told.append((attribute.name, attribute.type, domain_in_words(attribute), missing))
         return told
 
     def __repr__(self) -> str:
@@ -308,12 +315,14 @@ class Schema:
         if self.undeclared:
             found.append(
                 f"a draft: not private. Read off the rows, and not declared public: {first_few(self.undeclared)}"
-                " (schema.reviewed())"
+                " (schema.reviewed(NAME, ...))"
             )
         for one in self._parsed.discoveries:
             delta = f" and delta {readable(one.loss.delta)}" if one.loss.delta else ""
             cost = f"epsilon {readable(one.loss.epsilon)}{delta}"
             found.append(f"{first_few(one.attributes)}: discovered in {one.population}, at {cost}")
+        if self._parsed.left_out:
+            found.append(f"columns that are left out: {first_few(self._parsed.left_out)}")
         return [*found, *self._findings]
 
 
@@ -328,17 +337,6 @@ def _written(frame: pd.DataFrame, path: Path) -> Path:
                 value if isinstance(value, str) else "" if value == MISSING else value.text for value in row
             )
     return path
-
-
-def _domain(attribute: Any) -> str:
-    """A domain in a few words."""
-    if attribute.discover:
-        return "to be discovered"
-    if attribute.edges:
-        low, high = (attribute.name_of(edge) for edge in (attribute.edges[0], attribute.edges[-1]))
-        return f"{low} to {high} in {len(attribute.edges) - 1} bins"
-    values = ", ".join(attribute.name_of(value) for value in attribute.categories) or "false, true"
-    return values if len(values) <= LONGEST_SHOWN else f"{len(attribute.categories)} categories"
 
 
 def _camel(name: str) -> str:

@@ -44,9 +44,10 @@ def test_fields_are_items_and_attributes_and_what_does_not_fit_changes_nothing()
     assert list(age) == ["name", "type", "constraints", "bins"]
     before = schema.digest
     with pytest.raises(ProblemsFound, match="two-domains"):
-        age.edges = [0, 50, 99]
+        age.update(edges=[0, 50, 99], bins=3)
     assert (schema.digest, schema["age"].edges) == (before, None)
-    age.update(bins=None, constraints=None, edges=[0, 50, 99], out_of_domain="edge")
+    age.update(edges=[0, 50, 99], out_of_domain="edge")
+    assert (age.bins, age.constraints) == (None, None)
     assert age.outOfDomain == age.out_of_domain == "edge"
     del age["outOfDomain"]
     assert schema.digest != before
@@ -94,15 +95,47 @@ def test_it_is_saved_as_it_is_and_never_over_another_file(tmp_path):
 def test_a_draft_is_refused_until_it_is_reviewed(tmp_path):
     draft = Schema.draft(rows(), name="pay of people")
     assert draft["well"].type == "boolean"
-    with pytest.raises(PrivityError, match=r"schema\.reviewed\(\)"):
+    with pytest.raises(PrivityError, match=r"schema\.reviewed\(NAME"):
         OneWay(1, population="people").fit(rows(), draft)
     assert "not declared public: pay, ward, well" in repr(draft)
     assert draft.reviewed("pay").undeclared == ("ward", "well")
-    reviewed = draft.reviewed()
+    listing = r"ward \(string, north, south\); well \(boolean, .*\n.*reviewed\('ward', 'well'\)"
+    with pytest.raises(PrivityError, match=listing) as listed:
+        draft.reviewed("pay").reviewed()
+    assert "pay" not in str(listed.value)
+    reviewed = draft.reviewed(*draft.undeclared)
+    assert reviewed.reviewed() == reviewed
     assert "declared public" not in repr(reviewed)
     assert OneWay(1, population="people").fit(rows(), reviewed).schema_["pay"].domain is None
     rows().to_csv(tmp_path / "t.csv", index=False)
     assert Schema.draft(tmp_path / "t.csv").names == draft.names
+
+
+def test_a_field_that_was_to_be_discovered_takes_another_domain_in_one_call():
+    draft = Schema.draft(rows())
+    assert draft["pay"]["domain"] == "discover"
+    draft["pay"].update(minimum=-5, maximum=9000)
+    assert draft["pay"].constraints == {"minimum": -5, "maximum": 9000}
+    assert draft["pay"]["domain"] == "discover"
+    draft["pay"].update(bins=10, minimum=0)
+    assert (draft["pay"].bins, draft["pay"].domain) == (10, None)
+    assert "0 to 9000 in 10 bins" in repr(draft)
+    draft["pay"].edges = [0, 100, 10_000]
+    assert {*draft["pay"]} == {"name", "type", "edges", "readOffRows"}
+    with pytest.raises(ProblemsFound, match="need a minimum and a maximum"):
+        draft["pay"].bins = 10
+    assert draft.undeclared == draft.names
+    draft["pay"].update(categories=[0, 1], categories_ordered=True, read_off_rows=None)
+    draft["pay"].domain = "discover"
+    assert dict(draft["pay"]) == {"name": "pay", "type": "integer", "domain": "discover"}
+    assert draft.undeclared == ("ward", "well")
+
+
+def test_what_a_draft_says_to_its_reader_is_not_published():
+    words = ["".join(chr(97 + place // 26**at % 26) for at in range(3)) for place in range(450)]
+    document = Schema.draft(pd.DataFrame({"name": words * 2})).table_schema()
+    assert "Too many" in document["fields"][0]["description"]
+    assert "description" not in Schema(document).reviewed("name")["name"]
 
 
 def test_a_draft_shows_what_stood_out_until_it_is_reviewed():
@@ -111,8 +144,10 @@ def test_a_draft_shows_what_stood_out_until_it_is_reviewed():
     assert "number" not in draft.names
     for shown in (repr(draft), draft._repr_html_()):
         assert "looks like an identifier" in html.unescape(shown)
-    assert "identifier" not in repr(draft.reviewed())
-    assert "number" not in OneWay(1, population="people").fit(numbered, draft.reviewed()).sample(3).columns
+    reviewed = draft.reviewed(*draft.names)
+    assert "identifier" not in repr(reviewed)
+    assert "columns that are left out: number" in repr(reviewed)
+    assert "number" not in OneWay(1, population="people").fit(numbered, draft.reviewed(*draft.names)).sample(3).columns
 
 
 def test_a_schema_is_discovered_and_charged():

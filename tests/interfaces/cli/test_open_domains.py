@@ -8,11 +8,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner, Result
 
 from privity.common.data.schema import load_schema
+from privity.common.errors import PrivityError
 from privity.common.exit_codes import Exit
 from privity.common.release.release_folder import verify_release
 from privity.common.synthesis.learning.domain_discovery import undiscovered
+from privity.interfaces.cli.main import app
 from tests.harness.command import privity
 
 pytestmark = pytest.mark.process
@@ -48,7 +51,7 @@ def test_one_owner_from_a_draft_to_a_release(tmp_path: Path, monkeypatch) -> Non
     refused = privity("synthesize", *given, "--out", tmp_path / "release", "--algorithm", "aim")
     assert refused.returncode == Exit.INPUT
     assert f"privity schema review {schema}" in refused.stderr
-    reviewed = privity("schema", "review", schema)
+    reviewed = privity("schema", "review", schema, *(field["name"] for field in drafted["fields"]))
     assert "age: integer, to be discovered" in reviewed.stdout
     done = privity("synthesize", *given, "--out", tmp_path / "release", "--algorithm", "aim")
     assert done.returncode == Exit.DONE, done.stderr
@@ -77,6 +80,32 @@ def test_one_owner_from_a_draft_to_a_release(tmp_path: Path, monkeypatch) -> Non
         assert idle.returncode == Exit.INPUT, asked
         assert "leaves the domain of no number open" in idle.stderr
         assert "Run another algorithm" in idle.stderr
+
+
+def test_each_field_of_a_draft_that_is_left_is_asked_about(tmp_path: Path, monkeypatch) -> None:
+    table, schema = raw(tmp_path, 300), tmp_path / "table.schema.json"
+    pd.read_csv(table).assign(number=range(300)).to_csv(table, index=False)
+    assert privity("schema", "draft", table, "--out", schema).returncode == Exit.DONE
+    drafted = schema.read_text()
+
+    def asked(answers: str) -> Result:
+        return CliRunner().invoke(app, ["schema", "review", str(schema)], input=answers)
+
+    unanswered = asked("")
+    assert isinstance(unanswered.exception, PrivityError)
+    assert f"privity schema review {schema} age loss ward rate" in str(unanswered.exception)
+    assert json.loads(schema.read_text()) == json.loads(drafted)
+    told = asked("high\n120 0\n0 120\ny\n\nn\ny\nn\n").stdout
+    assert "Left out, and named in the schema as that: number." in told
+    assert "Give two" in told
+    assert "is not below" in told
+    age, loss, ward, rate = json.loads(schema.read_text())["fields"]
+    assert (age["constraints"], age["readOffRows"]) == ({"minimum": 0, "maximum": 120}, "data owner")
+    assert (ward["readOffRows"], loss["readOffRows"], rate["readOffRows"]) == ("data owner", *["undeclared"] * 2)
+    assert "Not declared public yet: loss, rate." in told
+    told = asked("\ny\ny\n").stdout
+    assert "ward:" not in told
+    assert load_schema(schema).undeclared == ()
 
 
 @pytest.mark.long
