@@ -20,7 +20,7 @@ from privity.common.data.file_look import look_at
 from privity.common.data.frame_values import MISSING, read_column
 from privity.common.data.relation_hints import row_hints
 from privity.common.data.schema_draft import drafted, recodings
-from privity.common.data.schema_review import declared_public, domain_in_words, undeclared_in_words, with_domain
+from privity.common.data.schema_review import ENDS, declared_public, domain_in_words, undeclared_in_words, with_domain
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import Number, readable
 from privity.common.public_names import public
@@ -92,6 +92,8 @@ class Field(MutableMapping[str, Any]):
         self.__dict__["_name"] = changes.get("name", self._name)
 
     def __getattr__(self, name: str) -> Any:
+        if name in ENDS:
+            return self.get("constraints", {}).get(name)
         if _camel(name) not in FORM:
             raise AttributeError(f"a field has no key {name!r}: there are {', '.join(sorted(FORM))}")
         return self.get(_camel(name))

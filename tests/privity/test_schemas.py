@@ -116,6 +116,7 @@ def test_a_field_that_was_to_be_discovered_takes_another_domain_in_one_call():
     assert draft["pay"]["domain"] == "discover"
     draft["pay"].update(minimum=-5, maximum=9000)
     assert draft["pay"].constraints == {"minimum": -5, "maximum": 9000}
+    assert (draft["pay"].minimum, draft["pay"].maximum, draft["ward"].minimum) == (-5, 9000, None)
     assert draft["pay"]["domain"] == "discover"
     draft["pay"].update(bins=10, minimum=0)
     assert (draft["pay"].bins, draft["pay"].domain) == (10, None)
