@@ -144,7 +144,7 @@ def grid_of(attribute: Attribute, tables: Sequence[NoisyTable], attributes: int)
     counts = [table.counts[: len(table.counts) - attribute.apart].astype(np.float64) for table in tables]
     zero = bisect_left(attribute.edges, 0)
     zero = zero if zero < values and attribute.edges[zero] == 0 else -1
-    tree = _Tree(counts, (*grid_depths(values)[::-1], 0), zero, noise, attributes)
+    tree = _Tree(counts, (*grid_depths(values)[::-1], 0), zero, _far(attribute), noise, attributes)
     cells, (low, high), beyond = tree.cells(tables[0].rows - float(apart.sum()), attribute.edges)
     return Grid(
         attribute.edges, attribute.point or Fraction(1), cells, (attribute.edges[low], attribute.edges[high]), beyond,
@@ -157,12 +157,19 @@ class _Tree:
 
     Args:
         zero: the code from which on numbers are 0 or more; -1 if there is none.
+        far: of each code, whether it is far wider than most.
     """
 
     def __init__(
-        self, counts: Sequence[Numbers], depths: Sequence[int], zero: int, noise: Noise, attributes: int
+        self,
+        counts: Sequence[Numbers],
+        depths: Sequence[int],
+        zero: int,
+        far: npt.NDArray[np.bool_],
+        noise: Noise,
+        attributes: int,
     ) -> None:
-        self._depths, self._values, self._zero = depths, len(counts[-1]), zero
+        self._depths, self._values, self._zero, self._far = depths, len(counts[-1]), zero, far
         self._noise, self._deviation = noise, noise.deviation
         # Of one end each.
         self._chances = CHANCES[0] / attributes / 2, *CHANCES[1:]
@@ -313,12 +320,18 @@ class _Tree:
         # Most numbers are of one sign: beyond zero there are only rows that stand out far.
         zero = np.flatnonzero(outwards == self._zero >> self._depths[level])
         turn = int(zero[0]) if self._zero >= 0 and len(zero) and (zero[0] or not from_zero) else len(outwards)
+        beyond_turn = level
         if level + 1 == len(self._counts):
+            # A decade or a century is no small error: there are only rows that stand out far.
+            if len(far := np.flatnonzero(self._far[outwards])):
+                turn, beyond_turn = int(far[0]) - 1, 0
             # So near, an error is small: all but next to none.
             beyond = np.append(np.cumsum(counts[:0:-1])[::-1], 0.0)
             last = max(last, min(turn, int(np.flatnonzero(beyond <= LEAST_BEYOND * self._deviation)[0])))
         while True:
-            if (seen := self._seen(counts[last + 1 : turn + 1 if last <= turn else None], level)) is not None:
+            within = last <= turn
+            beside = counts[last + 1 : turn + 1 if within else None]
+            if (seen := self._seen(beside, level if within else beyond_turn)) is not None:
                 last += 1 + seen
             elif last <= turn and (seen := self._seen(counts[turn + 1 :], 0)) is not None:
                 last = turn + 1 + seen
@@ -351,6 +364,18 @@ class _Tree:
             children = children[inside[level + 1][children]]
             counts = _shared(self._counts[level + 1][children], mass, self._deviation)
             self._divide(level + 1, children, counts, inside, found)
+
+
+def _far(attribute: Attribute) -> npt.NDArray[np.bool_]:
+    """Which codes are decades and centuries, beside days or parts of a day: shape (values,).
+
+    Cells of numbers are wider only in proportion to the numbers in them.
+    """
+    form, widths = attribute.temporal, np.diff(np.array(attribute.edges, dtype=float))
+    if form is None or form.type == "duration":
+        return np.zeros(len(widths), dtype=bool)
+    found: npt.NDArray[np.bool_] = widths > 2 * np.median(widths)
+    return found
 
 
 def _clearest(outwards: Numbers) -> float:

@@ -112,9 +112,9 @@ def test_under_noise_values_are_near_those_of_the_rows(name, parties):
     assert abs((again == 0).mean() - (values == 0).mean()) < 0.01
 
 
-def under_noise(values, sd: float, runs: int, attributes: int = 1) -> list[Attribute]:
+def under_noise(values, sd: float, runs: int, attributes: int = 1, field: dict = INTEGER) -> list[Attribute]:
     """What as many discoveries find under Laplace noise of three parties, drawn from a seed."""
-    schema, generator = open_schema(INTEGER), np.random.default_rng(11)
+    schema, generator = open_schema(field), np.random.default_rng(11)
     table = coded(schema, values)
     counted = [InMemory(table).count([(level,)]) for level in schema.derived.levels(0)]
     # Any two of three shares are a whole variable.

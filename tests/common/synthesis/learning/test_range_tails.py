@@ -97,3 +97,15 @@ def test_ages_under_noise_keep_a_tail_and_the_error_of_what_lies_beyond_holds():
     # The range is chosen by the same counts, so that the error holds somewhat less often than 95 times of 100.
     assert np.mean(held) >= 0.7
     assert np.mean(covered) < 0.1
+
+
+@pytest.mark.statistical
+def test_a_century_without_rows_is_not_taken_for_the_first_one():
+    """Rows before 1900 share their coarsest group with all centuries: noise in one of these is no end of a range."""
+    generator = np.random.default_rng(9)
+    days = np.datetime64("1871-01-01") + generator.integers(0, 55_000, 4000)
+    found = under_noise(days, 30.0, 40, attributes=1, field={"type": "date"})
+    year_1700 = -98_615
+    assert sum(attribute.edges[0] < year_1700 for attribute in found) <= 1
+    kept = [attribute for attribute in found if attribute.edges[0] <= -25_567]
+    assert len(kept) >= 36, "decades that have rows stand out"
