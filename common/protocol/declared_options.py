@@ -16,8 +16,6 @@ from privity.common.formats.given_values import bad_option, names_in, one_of, pl
 from privity.common.privacy.budget import Number, exact_number
 from privity.common.storage.canonical_json import fraction
 
-NAMES = "names"
-
 
 class Taker(StrEnum):
     """What takes an option."""
@@ -38,7 +36,6 @@ class Kind:
     """How values of one type are written and checked.
 
     Attributes:
-        words: what it is, for people.
         schema: JSON Schema of a value in a run request.
         command, python: type of a command's option; annotation of an argument in Python.
         given: a value as it was given under a name, as a run request has it; raises PrivityError, bad-option.
@@ -47,7 +44,6 @@ class Kind:
         of_plan: a value of a plan, where texts of numbers have one spelling; raises ValueError or TypeError.
     """
 
-    words: str
     schema: Mapping[str, Any]
     command: Any
     python: str
@@ -118,7 +114,7 @@ def whole(least: int, most: int, *, of_one_owner: int | None = None) -> Kind:
         return value
 
     schema = {"type": "integer", "minimum": least, "maximum": most}
-    return Kind("whole number", schema, int, "int", given, of_plan=of_plan)
+    return Kind(schema, int, "int", given, of_plan=of_plan)
 
 
 def exact(parse: Callable[[Number, str], Fraction]) -> Kind:
@@ -136,7 +132,7 @@ def exact(parse: Callable[[Number, str], Fraction]) -> Kind:
             raise bad_option("epsilon or delta", str(error), hint) from None
 
     schema = {"type": "string", "minLength": 1, "maxLength": 100, "pattern": LINE}
-    return Kind("exact number", schema, str, "Number", given, read, str, fraction)
+    return Kind(schema, str, "Number", given, read, str, fraction)
 
 
 def names(most: int | None = None, *, least: int = 1, commas: bool = False, once: bool = True) -> Kind:
@@ -155,7 +151,7 @@ def names(most: int | None = None, *, least: int = 1, commas: bool = False, once
     bounds: dict[str, Any] = {"minItems": least} if least else {}
     bounds |= {} if most is None else {"maxItems": most}
     schema = {"type": "array", **bounds, **({"uniqueItems": True} if once else {}), "items": item}
-    return Kind(NAMES, schema, str if commas else list[str], "Sequence[str]", given, tuple, list, _texts)
+    return Kind(schema, str if commas else list[str], "Sequence[str]", given, tuple, list, _texts)
 
 
 def _texts(value: Any) -> tuple[str, ...]:
@@ -168,7 +164,7 @@ def choice(members: type[Enum]) -> Kind:
     """The text of a member of an enumeration."""
     texts = [member.value for member in members]
     return Kind(
-        "choice", {"enum": texts}, members, f"{members.__name__} | str",
+        {"enum": texts}, members, f"{members.__name__} | str",
         lambda name, value: one_of(name, value, members).value, members, lambda member: member.value, members,
     )  # fmt: skip
 
@@ -182,7 +178,7 @@ def one_number_of(*numbers: int) -> Kind:
             raise bad_option(name, f"{value} is not offered", f"Use {', '.join(others)} or {last}.")
         return int(value)
 
-    return Kind("choice", {"enum": list(numbers)}, int, "int", given)
+    return Kind({"enum": list(numbers)}, int, "int", given)
 
 
 def _text(value: Any) -> str:
@@ -192,7 +188,7 @@ def _text(value: Any) -> str:
 
 
 NAME = Kind(
-    "text", {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": LINE}, str, "str",
+    {"type": "string", "minLength": 1, "maxLength": 1000, "pattern": LINE}, str, "str",
     lambda _name, value: value, of_plan=_text,
 )  # fmt: skip
 
@@ -203,16 +199,7 @@ def _document(value: Any) -> dict[str, Any]:
     return value
 
 
-SETTINGS = Kind("JSON object", {"type": "object"}, str, "Mapping[str, Any]", plain_settings, of_plan=_document)
-
-
-def _number_of(least: int) -> Callable[[Any], int]:
-    def of_plan(value: Any) -> int:
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise ValueError("not a whole number")
-        return value
-
-    return of_plan
+SETTINGS = Kind({"type": "object"}, str, "Mapping[str, Any]", plain_settings, of_plan=_document)
 
 
 class Term:

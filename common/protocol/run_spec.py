@@ -17,12 +17,12 @@ from privity.common.consortium.manifest import Manifest
 from privity.common.crypto.identity import Identity, PublicIdentity, sign, verify
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.declared_options import terms_of
-from privity.common.protocol.run_terms import RunTerms
+from privity.common.protocol.run_terms import MOST_PARTIES, RunTerms
 from privity.common.protocol.secure_sum_method import Method
 from privity.common.storage.canonical_json import b64, canonical_bytes, digest, unb64
 
 FORMAT_VERSION = 1
-MOST_MEMBERS, LARGEST_SPEC = 1_000, 1 << 17
+LARGEST_SPEC = 1 << 17
 _ENROLLED_AS = "privity enrolment"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}")
 _PROCESS = re.compile(r"[0-9a-f]{0,32}")
@@ -86,7 +86,7 @@ class RunSpec(RunTerms):
             raise ValueError("nothing is left of epsilon but for the evaluation")
         if spec.attributes == ():
             raise ValueError("no attribute")
-        if len(set(spec.members)) != len(spec.members) or len(spec.members) > MOST_MEMBERS:
+        if len(set(spec.members)) != len(spec.members) or len(spec.members) > MOST_PARTIES:
             raise ValueError("a member twice, or too many")
         if len(canonical_bytes(content)) > LARGEST_SPEC:
             raise ValueError("too large for a run spec")

@@ -34,6 +34,7 @@ AUTO = "auto"
 """In the place of an algorithm that is to be chosen by public numbers."""
 
 MOST_PARTIES = 1_000
+"""Of a run, and of a consortium."""
 
 
 class SumTerm(Term):

@@ -16,6 +16,7 @@ from privity.common.privacy.budget import budget_problems, parse_delta, parse_ep
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.protocol.run_spec import RunSpec
+from privity.common.protocol.run_terms import MOST_PARTIES
 from privity.common.protocol.secure_sum_method import Method, SumKind
 from privity.common.synthesis.algorithms import ALGORITHMS, budget_of
 
@@ -23,9 +24,6 @@ Rules = list[tuple[bool, str]]
 """Whether each holds, and what to say if it does not."""
 
 LINE_OF_TEXT = {"type": "string", "maxLength": 1000, "pattern": LINE}
-
-
-MOST_PARTIES = 1000
 
 
 def epsilon_key(meaning: str, **how: Any) -> Any:

@@ -25,7 +25,8 @@ from privity.common.protocol import steps
 from privity.common.protocol.evaluation_scores import scores_from
 from privity.common.protocol.round import Replacement, Round, Scores, Tables
 from privity.common.protocol.round_attempt import Attempt
-from privity.common.protocol.run_spec import LARGEST_SPEC, MOST_MEMBERS, Enrolment, RunPlan, RunSpec, check_run_name
+from privity.common.protocol.run_spec import LARGEST_SPEC, Enrolment, RunPlan, RunSpec, check_run_name
+from privity.common.protocol.run_terms import MOST_PARTIES
 from privity.common.storage.canonical_json import canonical_bytes, fraction, parse, positive_fraction
 from privity.common.text.utc_times import check_utc
 from privity.common.text.visible import cut
@@ -58,7 +59,6 @@ MOST_LISTS, MOST_VALUES = 1 << 18, 1 << 22
 
 LARGEST_PLAN = 1 << 21
 """Most bytes of a plan: those of the spec, and of the enrolments of the most members."""
-
 # What the parsers and constructors of this protocol raise for content that is not of it.
 FAULTS = (DecodeError, ValueError, KeyError, TypeError, IndexError, AttributeError, ArithmeticError, RecursionError)
 
@@ -361,7 +361,7 @@ def _attempt(attempt: Attempt) -> pb.Attempt:
 
 
 def _to_attempt(message: pb.Attempt) -> Attempt:
-    _check_number(message.combiners, MOST_MEMBERS)
+    _check_number(message.combiners, MOST_PARTIES)
     return Attempt(message.round, message.digest, message.number, tuple(message.combiners))
 
 

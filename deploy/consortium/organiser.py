@@ -22,7 +22,7 @@ from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats import LINE, read_json
 from privity.common.formats import declared_keys as declare
-from privity.common.runs.run_limits import MOST_PARTIES
+from privity.common.protocol.run_terms import MOST_PARTIES
 from privity.common.storage.canonical_json import b64
 from privity.common.storage.safe_files import write_private, write_whole
 

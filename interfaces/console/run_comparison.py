@@ -17,7 +17,7 @@ from privity.common.consortium.member_folder import SCHEMA
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import PrivityError, Problem
 from privity.common.privacy.budget import parse_delta
-from privity.common.protocol.declared_options import NAMES, Option
+from privity.common.protocol.declared_options import Option
 from privity.common.runs.automatic_choice import with_algorithm
 from privity.common.runs.run_request import OPTIONS, request_document
 from privity.deploy.operator import plan_options
@@ -128,7 +128,7 @@ def _given(option: Option, text: str) -> Any:
     text = text.strip()
     if option.kind.command is int and text.isdecimal() and len(text) <= MOST_DIGITS:
         return int(text)
-    if option.kind.words == NAMES:
+    if option.kind.schema.get("type") == "array":
         return [name for name in map(str.strip, text.split(",")) if name] or None
     return text or None
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from privity.common.errors import PrivityError
-from privity.common.protocol.run_spec import MOST_MEMBERS
+from privity.common.protocol.run_terms import MOST_PARTIES
 from privity.common.protocol.step_limits import SELECTION_CANDIDATES, SELECTION_CELLS
 from privity.common.protocol.steps import Learned, Refusal
 from privity.common.wire.candidate_pairs import MOST_GROUPS
@@ -63,7 +63,7 @@ STEPS: dict[str, Callable[[], dict[str, Any]]] = {
     "attributes of a selection": lambda: expected(tables=[pb.Attributes(index=[0] * (MOST_ATTRIBUTES + 1))]),
     "counts of a selection": lambda: expected(counts=[0] * (SELECTION_CELLS + 1)),
     "penalties of a selection": lambda: expected(penalties=[0] * (SELECTION_CANDIDATES + 1)),
-    "combiners": lambda: {"seal_block": pb.SealBlock(attempt=pb.Attempt(combiners=["a"] * (MOST_MEMBERS + 1)))},
+    "combiners": lambda: {"seal_block": pb.SealBlock(attempt=pb.Attempt(combiners=["a"] * (MOST_PARTIES + 1)))},
     "blobs": lambda: {"combine_block": pb.CombineBlock(blobs=[pb.Blob()] * (MOST_BLOBS + 1))},
     "lists of run.json": lambda: {"attest": pb.Attest(run_document=b"[" * (MOST_LISTS + 1))},
     "values of privacy.json": lambda: {"attest": pb.Attest(privacy=b"," * (MOST_VALUES + 1))},
