@@ -99,8 +99,11 @@ class Schema:
         discoveries = discoveries_of(self.discoveries, names)
         return replace(self, attributes=attributes, row_constraints=kept, unread=unread, discoveries=discoveries)
 
-    def discovered(self, attributes: Iterable[Attribute], by: Discovery) -> Schema:
+    def discovered(self, attributes: Iterable[Attribute], by: Discovery, before: Discovery | None = None) -> Schema:
         """The schema with these attributes, whose domains were open and were derived from rows at a cost.
+
+        Args:
+            before: an earlier part of the same discovery, with which this one has all of its attributes in common.
 
         Raises:
             ValueError: they are not those of the discovery, or a domain was not open, or still is.
@@ -109,9 +112,11 @@ class Schema:
         known = [found.get(attribute.name, attribute) for attribute in self.attributes]
         both = zip(self.attributes, known, strict=True)
         closed = tuple(before.name for before, now in both if before.discover and not now.discover)
-        if closed != by.attributes or found.keys() != {*closed}:
+        of_before = () if before is None else before.attributes
+        if {*closed, *of_before} != {*by.attributes} or found.keys() != {*closed}:
             raise ValueError("a discovery closes the domains that it is of, and no others")
-        return replace(self, attributes=tuple(known), discoveries=joined((*self.discoveries, by)))
+        others = (one for one in self.discoveries if one != before)
+        return replace(self, attributes=tuple(known), discoveries=joined((*others, by)))
 
     def signed(self, run: str, release: str) -> Schema:
         """The same, its discoveries by this run being named as those of the release of this digest."""

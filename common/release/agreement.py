@@ -25,7 +25,7 @@ from privity.common.privacy.privacy_loss import ZCDP
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
 from privity.common.protocol.plausible_sums import PlausibleSums
 from privity.common.protocol.run_record import Cost, RunRecord
-from privity.common.protocol.stated_charges import check_sizes, cost_of, noise_of
+from privity.common.protocol.stated_charges import check_sizes, cost_of, loss_of_categories, noise_of
 from privity.common.release.marginals_file import read_tables
 from privity.common.release.release_contents import MARGINALS, MODEL, PRIVACY, RUN, SCHEMA, SCORES
 from privity.common.release.statement import largest, privacy_statement
@@ -145,8 +145,11 @@ def _of_statement(privacy: dict[str, Any], run: dict[str, Any]) -> Iterator[Disa
 
 def _restated(privacy: dict[str, Any], run: dict[str, Any], costs: Sequence[Cost]) -> dict[str, Any]:
     """The statement anew, from what was charged and from what cannot be computed."""
-    evaluation, delta = run.get("evaluation"), Fraction(run["delta"])
-    epsilon = Fraction(run["epsilon"]) - (Fraction(evaluation["epsilon"]) if evaluation else 0)
+    evaluation = run.get("evaluation")
+    # What is charged beside the budget of the algorithm.
+    apart = loss_of_categories(costs)
+    epsilon = Fraction(run["epsilon"]) - (Fraction(evaluation["epsilon"]) if evaluation else 0) - apart.epsilon
+    delta = Fraction(run["delta"]) - apart.delta
     in_rho = any(isinstance(cost.loss, ZCDP) for cost in costs)
     budget = RhoBudget(epsilon, delta) if in_rho else PureBudget(epsilon)
     parties = privacy["parties"]

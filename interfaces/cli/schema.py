@@ -28,7 +28,8 @@ from privity.common.release.attestations import release_digest
 from privity.common.release.release_contents import RUN
 from privity.common.release.release_folder import read_release
 from privity.common.storage.safe_files import read_regular, refuse_existing, write_text
-from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
+from privity.common.synthesis.learning.category_discovery import open_texts
+from privity.common.synthesis.learning.domain_discovery import undiscovered
 from privity.common.text.first_few import first_few
 from privity.common.text.terminal import agreed, answer, say
 from privity.discovery import Discover
@@ -282,9 +283,8 @@ def discover(
             return table if schema == declared else options.open(schema, rows_per_person).rows
 
         discovering = Discover(epsilon, delta=delta, population=population, ledger=ledger)
-        if names := [attribute.name for attribute in open_texts(declared)]:
-            least = discovering.for_texts(declared, table.rows, numbers=not categories_only)[0].threshold
-            say(f"Texts of {', '.join(names)} become categories if more than about {least} rows have them.")
+        if (first := discovering.for_texts(declared, table.rows, numbers=not categories_only)) is not None:
+            say(first.in_words([text.name for text in open_texts(declared)]))
         known = (fitted := discovering.fit(coded, declared, numbers=not categories_only)).discovered
         say(f"Population {population!r}: epsilon {readable(fitted.spent_.epsilon)} in all.")
     parse_schema(known.table_schema(), str(out))  # what is written can be read

@@ -22,6 +22,7 @@ from privity.common.release.synthetic_rows import check_release_size
 from privity.common.runs.automatic_choice import check_automatic, choose
 from privity.common.storage.safe_files import refuse_existing
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.learning.category_discovery import open_texts
 from privity.common.synthesis.learning.domain_discovery import stand_in
 from privity.common.text import terminal
 from privity.common.text.terminal import say
@@ -84,6 +85,8 @@ def synthesize_command(
     synthesizer = SYNTHESIZERS[algorithm](epsilon, delta=delta, population=population, ledger=ledger, **chosen)
     if memory := ALGORITHMS[algorithm].memory(stand_in(declared)):
         say(f"Needs about {memory / 1e9:.2g} GB of memory besides the table.")
+    if (first := synthesizer.for_texts(declared, table.rows)) is not None:
+        say(first.in_words([text.name for text in open_texts(declared)]))
     started = time.monotonic()
     synthesizer.fit(coded, declared)
     learned = time.monotonic()
@@ -107,5 +110,5 @@ def synthesize_command(
 
 def _check(algorithm: str, settings: dict[str, Any], declared: Schema, delta: str) -> None:
     """Refuse what the algorithm cannot do, before anything is read or spent."""
-    known = declared if ALGORITHMS[algorithm].discovers else stand_in(declared)
+    known = stand_in(declared, numbers=not ALGORITHMS[algorithm].discovers)
     ALGORITHMS[algorithm].check_request(settings, known, parse_delta(delta))

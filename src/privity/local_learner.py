@@ -10,14 +10,17 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import pandas as pd
 
+from privity.common.data import schema as read
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats import require
 from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
+from privity.common.privacy.category_budget import CategoryBudget, category_budget
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.privacy.neighbouring_relation import RELATION
@@ -30,12 +33,23 @@ from privity.common.protocol.session import Session, complete
 from privity.common.public_names import public
 from privity.common.release.shortcomings import beyond_note
 from privity.common.runs.automatic_choice import check_automatic, choose
+from privity.common.runs.planned_run import planned_session
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.storage.safe_files import refuse_existing, write_text
-from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
 from privity.common.synthesis.algorithms.discover import DOMAINS
-from privity.common.synthesis.learning.domain_discovery import SHARE, discover, stand_in, undiscovered
+from privity.common.synthesis.learning.category_discovery import discover_categories, open_texts
+from privity.common.synthesis.learning.domain_discovery import (
+    GRIDS,
+    LEAST_GROUPS,
+    SHARE,
+    check_noise,
+    discover,
+    stand_in,
+    undiscovered,
+)
 from privity.common.synthesis.models import Model
+from privity.common.text.first_few import first_few
 from privity.common.text.terminal import console, status_line
 from privity.given import Schema, Table, can_be_recoded, coded_by, given_schema, plain
 from privity.html import table_in_html
@@ -77,8 +91,6 @@ class LocalLearner:
     """
 
     algorithm: ClassVar[str] = AUTO
-    _run: str | None = None
-    """The run that the next fit goes by, if whoever calls it has reserved for it; None is a new one."""
 
     def __init__(
         self,
@@ -104,8 +116,8 @@ class LocalLearner:
     def fit(self, table: Table, schema: Schema, *, person: str | None = None, order: str | None = None) -> Self:
         """Learn the model; charged to the ledger even if it does not finish.
 
-        Up to a quarter of the budget goes to the domains of the numbers that the schema leaves to be discovered, if
-        there are any.
+        If the schema leaves domains to be discovered, that comes first, and is part of what the fit costs: a tenth of
+        epsilon and half of delta for categories of texts, up to a quarter of what is left for numbers.
 
         Args:
             table: values as in the schema. A pandas, polars or Arrow table, a relation of DuckDB, or the path or
@@ -118,25 +130,35 @@ class LocalLearner:
         Raises:
             ProblemsFound: rows that do not fit the schema (the message shows values and is for the owner only).
             PrivityError: population-undeclared, budget-exhausted or ledger-unusable; bad-option: nothing says whose a
-                row is.
+                row is, or a domain would not be discovered.
         """
         declared = given_schema(schema)
         declared.require_reviewed(schema if isinstance(schema, Path | str) else None)
         coded = coded_by(table, person, order)
-        algorithm, rows, run = self.algorithm, None, self._run or new_run()
+        algorithm, rows, first, run = self.algorithm, None, None, new_run()
         with closing(open_ledger(self.population, self.ledger)) as ledger, self._progress() as told:
             population = ledger.population
-            if algorithm == AUTO:
+            epsilon, delta = self.epsilon, self.delta
+            if algorithm == AUTO or open_texts(declared):
                 told("reading the rows")
                 rows = coded(declared, population.rows_per_person)
-                algorithm = choose(declared, [rows.rows], 0, self.epsilon, self.delta).algorithm
+                if (first := self.for_texts(declared, rows.rows)) is not None:
+                    epsilon, delta = first.epsilon, first.delta
+            if algorithm == AUTO:
+                assert rows is not None
+                algorithm = choose(declared, [rows.rows], 0, epsilon, delta).algorithm
             kind = ALGORITHMS[algorithm]
-            open_ = bool(undiscovered(declared)) and not kind.discovers
-            kind.check_request(self.settings, stand_in(declared) if open_ else declared, self.delta)
-            budget = kind.budget(self.settings, self.epsilon, self.delta)
-            if open_:
+            kind.check_request(self.settings, stand_in(declared, numbers=not kind.discovers), delta)
+            budget = kind.budget(self.settings, epsilon, delta)
+            numbers = bool(undiscovered(declared))
+            if (numbers and not kind.discovers) or first is not None:
                 check_discovery(table, budget)
+            if numbers and first is not None and rows is not None:
+                self._check_noise(declared, rows.rows, kind, budget)
             most = budget.most_of_a_person(population.rows_per_person)
+            if first is not None:
+                most += first.mechanism.loss(RELATION).scaled(population.rows_per_person)
+            # All of it, before any is spent.
             with ledger.reserving(run, most, OWNER):
                 if rows is None:
                     told("reading the rows")
@@ -146,7 +168,9 @@ class LocalLearner:
                 releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger, recode=recode)
                 allowance, share = Allowance(most.epsilon, most.delta, budget), budget.whole
                 session = local_session(run, releases, allowance, told=told)
-                if open_:
+                if first is not None:
+                    session = session.recoded(discover_categories(session, first.mechanism), "")
+                if numbers and not kind.discovers:
                     found = complete(discover(session, DOMAINS, share * SHARE))
                     session, share = session.recoded(found.schema, "table/"), share * (1 - SHARE) + found.left
                 model = complete(kind.learn(session, share, self.settings))
@@ -155,6 +179,41 @@ class LocalLearner:
         # All at once: several threads may fit one object, and the last one's results stand together.
         self._fitted = Fitted(algorithm, model, session.record, charged, spent, population, session)
         return self
+
+    def for_texts(self, schema: read.Schema, rows: int, *, numbers: bool = True) -> CategoryBudget | None:
+        """What discovers the categories of open texts in so many rows, and what is left; None if no text is open.
+
+        Args:
+            numbers: whether open numbers are discovered, too.
+
+        Raises:
+            PrivityError: bad-option: no delta, or less than the noise would leave to be seen.
+        """
+        if not (texts := open_texts(schema)):
+            return None
+        named = first_few([text.name for text in texts])
+        if not self.delta:
+            reason = f"the categories of {named} are open, and to discover them takes a delta"
+            hint = "Give one, such as 1e-6; or declare the categories, or leave the columns out."
+            raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint=hint)
+        found = self._budget_for_texts(len(texts), len(undiscovered(schema)) * numbers, rows)
+        if (threshold := found.mechanism.threshold) >= rows:
+            reason = f"a text of {named} would be seen from {threshold} rows on, and there are {rows}"
+            needed = float(self.epsilon) * threshold * LEAST_GROUPS / rows
+            hint = f"Use an epsilon of about {needed:.2g}, declare the categories, or leave the columns out."
+            raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint=hint)
+        return found
+
+    def _budget_for_texts(self, texts: int, _numbers: int, rows: int) -> CategoryBudget:
+        return category_budget(texts, self.epsilon, self.delta, rows=rows)
+
+    def _check_noise(self, schema: read.Schema, rows: int, kind: Algorithm[Any], budget: RunBudget) -> None:
+        """Refuse numbers that would be below the noise, before categories are paid for."""
+        planned = planned_session(stand_in(schema, numbers=False), {OWNER: rows}, 0, budget)
+        share, others = (Fraction(1), len(schema.attributes) - len(undiscovered(schema)))
+        if not kind.discovers:
+            share, others = SHARE, 0
+        check_noise(planned, budget.whole * share * GRIDS, others, asked=self.epsilon)
 
     @property
     def fitted(self) -> Fitted:

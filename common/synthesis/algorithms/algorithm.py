@@ -15,8 +15,9 @@ from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFoun
 from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RhoBudget, RunBudget, Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import BadValueError, declared
+from privity.common.synthesis.learning.category_discovery import open_texts
 from privity.common.synthesis.learning.countable_pairs import check_tree
-from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
+from privity.common.synthesis.learning.domain_discovery import undiscovered
 from privity.common.synthesis.models import Model
 
 S = TypeVar("S")

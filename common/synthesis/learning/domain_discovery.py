@@ -23,6 +23,7 @@ from privity.common.data.noisy_tables import Marginal, NoisyTable
 from privity.common.data.public_grid import declared_ends
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.category_budget import MOST_CATEGORIES
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.learning.closer_look import closer_edges, looked_closer
@@ -79,11 +80,6 @@ WEIGHTS = 1 << 20
 def undiscovered(schema: Schema) -> list[int]:
     """The numbers whose domain is yet to be discovered."""
     return [place for place, attribute in enumerate(schema.attributes) if attribute.discover and attribute.edges]
-
-
-def open_texts(schema: Schema) -> list[Attribute]:
-    """The attributes whose categories are yet to be discovered."""
-    return [attribute for attribute in schema.attributes if attribute.discover and not attribute.edges]
 
 
 @dataclass(frozen=True)
@@ -230,24 +226,22 @@ def with_domains(schema: Schema, grids: Mapping[int, Grid]) -> list[Attribute]:
     return [_binned(schema.attributes[place], grid) for place, grid in grids.items()]
 
 
-def with_categories(schema: Schema, found: Mapping[str, Sequence[str]]) -> list[Attribute]:
-    """The open texts with these categories, besides the one for all others."""
-    return [
-        replace(attribute, discover=False, categories=(*found[attribute.name], *attribute.categories))
-        for attribute in open_texts(schema)
-    ]
+def stand_in(schema: Schema, *, numbers: bool = True) -> Schema:
+    """The schema with the largest domains that may be discovered: for checks and forecasts before a run.
 
-
-def stand_in(schema: Schema) -> Schema:
-    """The schema with the largest domains that may be discovered: for checks and forecasts before a run."""
+    Args:
+        numbers: whether numbers have theirs, too.
+    """
     edges = tuple(Fraction(place) for place in range(MOST_BINS + 1))
-    return replace(
-        schema,
-        attributes=tuple(
-            replace(attribute, discover=False, edges=edges) if attribute.discover and attribute.edges else attribute
-            for attribute in schema.attributes
-        ),
-    )
+    texts = tuple(map(str, range(MOST_CATEGORIES)))
+
+    def closed(attribute: Attribute) -> Attribute:
+        if not attribute.discover or (attribute.edges and not numbers):
+            return attribute
+        domain = {"edges": edges} if attribute.edges else {"categories": (*texts, *attribute.categories)}
+        return replace(attribute, discover=False, **domain)
+
+    return replace(schema, attributes=tuple(map(closed, schema.attributes)))
 
 
 def grids_of(schema: Schema, measured: Sequence[NoisyTable]) -> dict[int, Grid]:

@@ -1,0 +1,32 @@
+"""Categories of texts that nobody declared: those that many rows of one owner have, before all else is learnt.
+
+All other texts have one category together. What this costs: ``privity.common.privacy.category_budget``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from privity.common.data.attribute import Attribute
+from privity.common.data.schema import Schema
+from privity.common.privacy.thresholded_counts import ThresholdedCounts
+from privity.common.protocol.session import Session
+
+
+def open_texts(schema: Schema) -> list[Attribute]:
+    """The attributes whose categories are yet to be discovered."""
+    return [attribute for attribute in schema.attributes if attribute.discover and not attribute.edges]
+
+
+def discover_categories(session: Session, mechanism: ThresholdedCounts) -> Schema:
+    """The session's schema with the categories that many rows have; what they cost is on the session's record."""
+    found = session.categories([text.name for text in open_texts(session.schema)], mechanism)
+    return session.discovered(with_categories(session.schema, found))
+
+
+def with_categories(schema: Schema, found: Mapping[str, Sequence[str]]) -> list[Attribute]:
+    """The open texts with these categories, besides the one for all others."""
+    return [
+        replace(text, discover=False, categories=(*found[text.name], *text.categories)) for text in open_texts(schema)
+    ]
