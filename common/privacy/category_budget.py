@@ -37,6 +37,10 @@ class CategoryBudget:
     epsilon: Fraction
     delta: Fraction
 
+    def most(self, rows: int) -> int:
+        """How many categories a text has in so many rows, about, at the most."""
+        return min(MOST_CATEGORIES, rows // self.mechanism.threshold)
+
     def in_words(self, names: Sequence[str]) -> str:
         """What becomes a category of these texts."""
         least = self.mechanism.threshold

@@ -38,7 +38,7 @@ from privity.common.storage.journal import MEMORY, Journal
 from privity.common.storage.safe_files import refuse_existing, write_text
 from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
 from privity.common.synthesis.algorithms.discover import DOMAINS
-from privity.common.synthesis.learning.category_discovery import discover_categories, open_texts
+from privity.common.synthesis.learning.category_discovery import check_delta, discover_categories, open_texts
 from privity.common.synthesis.learning.domain_discovery import (
     GRIDS,
     LEAST_GROUPS,
@@ -191,13 +191,10 @@ class LocalLearner:
         """
         if not (texts := open_texts(schema)):
             return None
-        named = first_few([text.name for text in texts])
-        if not self.delta:
-            reason = f"the categories of {named} are open, and to discover them takes a delta"
-            hint = "Give one, such as 1e-6; or declare the categories, or leave the columns out."
-            raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint=hint)
+        check_delta(schema, self.delta)
         found = self._budget_for_texts(len(texts), len(undiscovered(schema)) * numbers, rows)
         if (threshold := found.mechanism.threshold) >= rows:
+            named = first_few([text.name for text in texts])
             reason = f"a text of {named} would be seen from {threshold} rows on, and there are {rows}"
             needed = float(self.epsilon) * threshold * LEAST_GROUPS / rows
             hint = f"Use an epsilon of about {needed:.2g}, declare the categories, or leave the columns out."

@@ -7,16 +7,32 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.schema import Schema
+from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.thresholded_counts import ThresholdedCounts
 from privity.common.protocol.session import Session
+from privity.common.text.first_few import first_few
 
 
 def open_texts(schema: Schema) -> list[Attribute]:
     """The attributes whose categories are yet to be discovered."""
     return [attribute for attribute in schema.attributes if attribute.discover and not attribute.edges]
+
+
+def check_delta(schema: Schema, delta: Fraction) -> None:
+    """Refuse open texts where no delta is granted.
+
+    Raises:
+        PrivityError: bad-option.
+    """
+    if (texts := open_texts(schema)) and not delta:
+        named = first_few([text.name for text in texts])
+        reason = f"the categories of {named} are open, and to discover them takes a delta"
+        hint = "Give one, such as 1e-6; or declare the categories, or leave the columns out."
+        raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint=hint)
 
 
 def discover_categories(session: Session, mechanism: ThresholdedCounts) -> Schema:

@@ -226,14 +226,15 @@ def with_domains(schema: Schema, grids: Mapping[int, Grid]) -> list[Attribute]:
     return [_binned(schema.attributes[place], grid) for place, grid in grids.items()]
 
 
-def stand_in(schema: Schema, *, numbers: bool = True) -> Schema:
+def stand_in(schema: Schema, *, numbers: bool = True, categories: int = MOST_CATEGORIES) -> Schema:
     """The schema with the largest domains that may be discovered: for checks and forecasts before a run.
 
     Args:
         numbers: whether numbers have theirs, too.
+        categories: of each open text, besides the one for all others.
     """
     edges = tuple(Fraction(place) for place in range(MOST_BINS + 1))
-    texts = tuple(map(str, range(MOST_CATEGORIES)))
+    texts = tuple(map(str, range(categories)))
 
     def closed(attribute: Attribute) -> Attribute:
         if not attribute.discover or (attribute.edges and not numbers):
