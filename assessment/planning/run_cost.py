@@ -199,8 +199,8 @@ def _undiscovered(plan: Planned, parties: int, algorithm: str) -> str:
     planned_as = f"The domains of {names} are yet to be discovered: they are planned as large as they may become."
     if parties > 1:
         return (
-            f"{planned_as} Until they are, this run is refused. Run the algorithm discover first, and plan that run, too;"
-            " categories of texts each owner discovers in its own rows: privity schema discover --data."
+            f"{planned_as} Until they are, this run is refused. Run the algorithm discover first, and plan that run,"
+            " too; categories of texts each owner discovers in its own rows: privity schema discover --data."
         )
     if (categories := plan.categories) is not None:
         of, least = categories.mechanism, categories.mechanism.threshold

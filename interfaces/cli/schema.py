@@ -12,17 +12,18 @@ import typer
 
 from privity.common.data.attribute import ROLES, read_number
 from privity.common.data.dialect import dialect_option
-from privity.common.data.file_look import look_at
+from privity.common.data.file_look import Look, look_at
 from privity.common.data.joined_schemas import join_schemas
 from privity.common.data.relation_hints import row_hints
 from privity.common.data.schema import Schema, load_schema, parse_schema
-from privity.common.data.schema_draft import LEAK_WARNING, drafted, recodings
+from privity.common.data.schema_draft import LEAK_WARNING, drafted
 from privity.common.data.schema_review import ENDS, declared_public, undeclared_in_words, with_domain
 from privity.common.data.spreadsheet_formulas import warning
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound, RowProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.node.process import dump_no_core
-from privity.common.privacy.budget import readable
+from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
+from privity.common.privacy.category_budget import USUAL
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.release.attestations import release_digest
 from privity.common.release.release_contents import RUN
@@ -311,16 +312,30 @@ def join(
 def draft(
     file: Annotated[Path, typer.Argument(help="the CSV file (.csv or .csv.gz) to read", callback=refuse_password)],
     out: Annotated[Path | None, typer.Option("--out", help="file to write; by default standard output")] = None,
+    leave_out: Annotated[
+        list[str] | None, typer.Option("--leave-out", help="columns to leave out, with commas between them; repeatable")
+    ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", help="columns to keep that would be left out; as --leave-out")
+    ] = None,
+    epsilon: Annotated[
+        str, typer.Option(help="epsilon of the release that it is for, by which it forecasts what would be discovered")
+    ] = readable(USUAL[0]),
+    delta: Annotated[str, typer.Option(help="the same for delta; with 0 no texts are discovered")] = readable(USUAL[1]),
     dialect: DialectOption = None,
 ) -> None:
     """Draft a schema from a table's own rows. Not private: a person must review it."""
     if out is not None:
         refuse_existing(out)
     look = look_at(file, None if dialect is None else dialect_option(dialect))
-    document = drafted(look)
+    draft = drafted(
+        look, leave_out=_names(leave_out, look), keep=_names(keep, look),
+        epsilon=parse_epsilon(epsilon), delta=parse_delta(delta),
+    )  # fmt: skip
+    document = draft.document
     text = json.dumps(document, indent=2, ensure_ascii=False)
     say(f"Warning: {LEAK_WARNING}", err=True)
-    for finding in (*look.findings, *recodings(look, document["fields"])):
+    for finding in (*look.findings, *draft.findings):
         say(f"- {finding}", err=True)
     if out is None:
         say(*text.split("\n"))
@@ -329,3 +344,9 @@ def draft(
         say(f"Draft written to {out}. Review it, and then: privity schema review {out}", err=True)
     for hint in row_hints(file, document):
         say(hint, err=True)
+
+
+def _names(given: list[str] | None, look: Look) -> list[str]:
+    """Names of columns, of which several may stand in one option; a column's own name may have a comma."""
+    known = [column.name for column in look.columns]
+    return [name for each in given or () for name in ([each] if each in known else each.split(","))]

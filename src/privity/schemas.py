@@ -6,7 +6,7 @@ import copy
 import csv
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +19,11 @@ from privity.common.data.field_keys import FORM
 from privity.common.data.file_look import look_at
 from privity.common.data.frame_values import MISSING, read_column
 from privity.common.data.relation_hints import row_hints
-from privity.common.data.schema_draft import drafted, recodings
+from privity.common.data.schema_draft import drafted
 from privity.common.data.schema_review import ENDS, declared_public, domain_in_words, undeclared_in_words, with_domain
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.budget import Number, readable
+from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
+from privity.common.privacy.category_budget import USUAL
 from privity.common.public_names import public
 from privity.common.storage.safe_files import write_text
 from privity.common.text.first_few import first_few
@@ -129,7 +130,16 @@ class Schema:
         self._findings: tuple[str, ...] = ()
 
     @classmethod
-    def draft(cls, table: given.Table, name: str = "table") -> Schema:
+    def draft(
+        cls,
+        table: given.Table,
+        name: str = "table",
+        *,
+        leave_out: Sequence[str] = (),
+        keep: Sequence[str] = (),
+        epsilon: Number = USUAL[0],
+        delta: Number = USUAL[1],
+    ) -> Schema:
         """A draft from the table's own rows, for what is publicly known: **not private**, and refused by every fit.
 
         Each field is marked as read off the rows. Replace what the rows gave by what is publicly known, or declare it
@@ -138,23 +148,33 @@ class Schema:
 
         Args:
             table: a table in memory, or the path of a CSV file.
+            leave_out, keep: columns to leave out, and to keep although they look like keys or like texts of which
+                nothing would be discovered.
+            epsilon, delta: of the release that it is for, by which the draft forecasts what would be discovered; with a
+                delta of 0 no texts are.
+
+        Raises:
+            PrivityError: bad-option: columns that there are not, or none is left; coded rows.
         """
+        budget = {"epsilon": parse_epsilon(epsilon), "delta": parse_delta(delta)}
+        asked: dict[str, Any] = {"leave_out": leave_out, "keep": keep, **budget}
         if (frame := given.frame_of(table)) is not None:
             with tempfile.TemporaryDirectory(prefix="privity-") as folder:
-                return cls._drafted(_written(frame, Path(folder) / f"{name}.csv"), {})
+                return cls._drafted(_written(frame, Path(folder) / f"{name}.csv"), {}, asked)
         elif isinstance(table, str | Path):
-            return cls._drafted(Path(table), None)
+            return cls._drafted(Path(table), None, asked)
         else:
             given.coded_by(table)
             hint = "Give a table in memory, or the path of a CSV file."
             raise PrivityError(Catalogue.BAD_OPTION, option="table", reason="its rows are coded", hint=hint)
 
     @classmethod
-    def _drafted(cls, path: Path, dialect: Mapping[str, Any] | None) -> Schema:
+    def _drafted(cls, path: Path, dialect: Mapping[str, Any] | None, asked: Mapping[str, Any]) -> Schema:
         """The draft of a CSV file, with what stood out."""
         look = look_at(path, dialect)
-        draft = cls(document := drafted(look))
-        draft._findings = (*look.findings, *recodings(look, document["fields"]), *row_hints(path, document))
+        found = drafted(look, **asked)
+        draft = cls(found.document)
+        draft._findings = (*look.findings, *found.findings, *row_hints(path, found.document))
         return draft
 
     @classmethod

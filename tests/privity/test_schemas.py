@@ -132,11 +132,17 @@ def test_a_field_that_was_to_be_discovered_takes_another_domain_in_one_call():
     assert draft.undeclared == ("ward", "well")
 
 
-def test_what_a_draft_says_to_its_reader_is_not_published():
+def test_texts_of_which_nothing_would_be_discovered_are_left_out_of_a_draft():
     words = ["".join(chr(97 + place // 26**at % 26) for at in range(3)) for place in range(450)]
-    document = Schema.draft(pd.DataFrame({"name": words * 2})).table_schema()
-    assert "Too many" in document["fields"][0]["description"]
-    assert "description" not in Schema(document).reviewed("name")["name"]
+    table = pd.DataFrame({"name": words * 2, "sex": ["m", "f", "f"] * 300})
+    draft = Schema.draft(table)
+    assert draft.names == ("sex",)
+    assert "'name': 450 different texts in 900 rows; none of them has more than about 289 rows" in repr(draft)
+    assert Schema.draft(table, keep=["name"]).table_schema()["fields"][0]["domain"] == "discover"
+    assert Schema.draft(table, leave_out=["sex"], keep=["name"]).names == ("name",)
+    for more, said in (({"keep": ["age"]}, "no age"), ({"leave_out": ["sex"]}, "every column")):
+        with pytest.raises(PrivityError, match=said):
+            Schema.draft(table, **more)
 
 
 def test_a_draft_shows_what_stood_out_until_it_is_reviewed():

@@ -24,7 +24,7 @@ GENERATOR = np.random.default_rng(6)
 def proposed(folder: Path, **columns: Any) -> tuple[dict[str, Any], list[str], dict[str, list[str]]]:
     """The draft of a table, the rules and the sums that are proposed with it."""
     pd.DataFrame(columns).to_csv(folder / "t.csv", index=False)
-    document = drafted(look_at(folder / "t.csv"))
+    document = drafted(look_at(folder / "t.csv")).document
     hints = row_hints(folder / "t.csv", document)
     assert all("read off the rows" in hint for hint in hints)
     objects = [json.loads(hint[hint.index("{") :]) for hint in hints if "{" in hint]

@@ -92,7 +92,7 @@ def test_domains_that_are_yet_to_be_discovered(tmp_path: Path) -> None:
     assert "a, b are yet to be discovered" in done.stdout
     assert "Run the algorithm discover first" in done.stdout
     alone = privity(*asked, "--algorithm", "aim")
-    assert "for up to 0.25 of its epsilon" in alone.stdout
+    assert "up to 0.25 is for domains of numbers" in alone.stdout
     done = privity(*asked, "--parties", "3", "--accuracy")
     assert done.returncode == Exit.INPUT
     assert "--accuracy needs them" in done.stderr
