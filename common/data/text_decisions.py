@@ -19,6 +19,9 @@ from privity.common.text.short_values import shorten
 MOST_LISTED_TEXTS = 256
 """Different texts up to which they may be listed as categories."""
 
+LEAST_KNOWN = 0.2
+"""Part of the rows whose texts would be discovered, from which a column is worth its price."""
+
 
 @dataclass(frozen=True)
 class Decision:
@@ -43,26 +46,26 @@ def decisions_on_texts(
     many = {name: counts for name, counts in counted.items() if _too_many(counts, rows, listed=name in keep)}
     kept = [name for name in many if name in keep]
     threshold = _threshold(many, kept, rows, epsilon, delta or USUAL[1])
+    budget = f"at epsilon {readable(epsilon)} and delta {readable(delta or USUAL[1])}"
     found = {}
     for name, counts in many.items():
-        above = [count for count in counts.values() if count > threshold]
-        budget = f"at epsilon {readable(epsilon)} and delta {readable(delta or USUAL[1])}"
-        named, of = shorten(name), f"{len(counts)} different texts in {sum(counts.values())} rows"
-        if above:
-            part = 1 - sum(above) / sum(counts.values())
-            would = f"{len(above)} of them have more than about {threshold} rows, and would be discovered {budget}"
-            rest = f"the other {part:.0%} of the rows become '(other)'"
+        above, there = _above(counts, threshold), sum(counts.values())
+        known = sum(counts[text] for text in above) / there
+        would = f"{len(above) or 'none'} of them would be discovered {budget}, from about {threshold} rows on"
+        rest = f"{1 - known:.0%} of the rows become '(other)'"
+        worth = known >= LEAST_KNOWN
+        said = f"{shorten(name)}: {len(counts)} different texts in {there} rows; {would}; {rest}."
+        if (worth and delta) or name in kept:
+            found[name] = Decision(said, discover=True)
         else:
-            would = f"none of them has more than about {threshold} rows, as it takes to be discovered {budget}"
-            rest = "all rows would become '(other)'"
-        if above and delta:
-            found[name] = Decision(f"{named}: {of}; {would}; {rest}.", discover=True)
-        elif name in kept:
-            found[name] = Decision(f"{named}: {of}; {would}; {rest}. It is kept, to be discovered.", discover=True)
-        else:
-            remedy = _remedy(name, len(counts), would=bool(above))
-            found[name] = Decision(f'{named}: {of}; {would}. It is left out, by "leaveOut". {remedy}', left_out=True)
+            remedy = _remedy(name, len(counts), would=worth)
+            found[name] = Decision(f'{said} It is left out, by "leaveOut". {remedy}', left_out=True)
     return found
+
+
+def _above(counts: Mapping[str, int], threshold: int) -> list[str]:
+    """The texts that would be discovered, about."""
+    return [text for text, count in counts.items() if count > threshold]
 
 
 def _remedy(name: str, different: int, *, would: bool) -> str:
@@ -88,13 +91,19 @@ def _too_many(counts: Mapping[str, int], rows: int, *, listed: bool) -> bool:
 def _threshold(
     many: Mapping[str, Mapping[str, int]], kept: Collection[str], rows: int, epsilon: Fraction, delta: Fraction
 ) -> int:
-    """Rows of a text from which it would be discovered, if all columns are of which something would be.
+    """Rows of a text from which it would be discovered, if all columns are of which enough would be.
 
-    The more columns there are, the higher it is: so one column of which nothing would be discovered spoils it for all.
+    The more columns there are, the higher it is: so columns of which little would be discovered are taken out first.
     """
-    largest = sorted((max(counts.values()) for name, counts in many.items() if name not in kept), reverse=True)
-    for columns in range(len(largest), 0, -1):
-        threshold = category_budget(columns + len(kept), epsilon, delta, rows=rows).mechanism.threshold
-        if largest[columns - 1] > threshold:
+    columns = dict(many)
+    while True:
+        threshold = category_budget(max(1, len(columns)), epsilon, delta, rows=rows).mechanism.threshold
+        known = {
+            name: sum(counts[text] for text in _above(counts, threshold)) / sum(counts.values())
+            for name, counts in columns.items()
+            if name not in kept
+        }
+        worst = min(known, key=known.__getitem__, default="")
+        if not known or known[worst] >= LEAST_KNOWN:
             return threshold
-    return category_budget(max(1, len(kept)), epsilon, delta, rows=rows).mechanism.threshold
+        del columns[worst]

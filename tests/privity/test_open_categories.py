@@ -28,6 +28,7 @@ from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.privacy.run_budget import RhoBudget
 from privity.common.privacy.thresholded_counts import ThresholdedCounts
+from privity.common.release.shortcomings import unknown_texts
 from privity.common.release.statement import whole_loss
 from privity.common.synthesis.learning.category_discovery import open_texts
 from privity.common.synthesis.learning.domain_discovery import undiscovered
@@ -112,6 +113,7 @@ def test_a_text_of_which_nothing_is_discovered_has_one_category_and_rows_say_so(
     fields = [{**CITY, "missingValues": []}, {"name": "age", "type": "integer", "categories": [30, 40]}]
     found = Discover("2", delta=DELTA, population="patients").fit(rows, {"fields": fields}).discovered
     assert found.attributes[0].categories == ("(other)",)
+    assert unknown_texts(found.attributes).startswith("No text of city has enough rows")
     again = parse_schema(found.table_schema(), "s")
     assert again == found
     for made in (OneWay, partial(PrivBayes, encoding="binary"), partial(PrivBayes, encoding="hierarchical")):

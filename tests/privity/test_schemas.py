@@ -137,7 +137,7 @@ def test_texts_of_which_nothing_would_be_discovered_are_left_out_of_a_draft():
     table = pd.DataFrame({"name": words * 2, "sex": ["m", "f", "f"] * 300})
     draft = Schema.draft(table)
     assert draft.names == ("sex",)
-    assert "'name': 450 different texts in 900 rows; none of them has more than about 289 rows" in repr(draft)
+    assert "'name': 450 different texts in 900 rows; none of them would be discovered at" in repr(draft)
     assert Schema.draft(table, keep=["name"]).table_schema()["fields"][0]["domain"] == "discover"
     assert Schema.draft(table, leave_out=["sex"], keep=["name"]).names == ("name",)
     for more, said in (({"keep": ["age"]}, "no age"), ({"leave_out": ["sex"]}, "every column")):

@@ -35,11 +35,12 @@ def test_each_text_is_listed_discovered_or_left_out_and_a_line_says_so(tmp_path)
     assert draft.left_out == ["name"]
     threshold = category_budget(1, *USUAL, rows=ROWS).mechanism.threshold
     assert lines_of(draft, "city") == [
-        f"'city': 1302 different texts in 4000 rows; 2 of them have more than about {threshold} rows, and would be"
-        " discovered at epsilon 1 and delta 0.000001; the other 32% of the rows become '(other)'."
+        "'city': 1302 different texts in 4000 rows; 2 of them would be discovered at epsilon 1 and delta 0.000001, from"
+        f" about {threshold} rows on; 32% of the rows become '(other)'."
     ]
     (said,) = lines_of(draft, "name")
-    assert "none of them has more than" in said
+    assert "none of them would be discovered" in said
+    assert "100% of the rows become '(other)'" in said
     assert said.endswith("To keep it: --keep 'name' (to be discovered, or to declare groups of it).")
     assert lines_of(draft, "ward") == []
     parse_schema(draft.document, "draft")
@@ -63,6 +64,13 @@ def test_a_column_that_tells_nothing_does_not_raise_the_threshold_of_others(tmp_
     alone = drafted(looked(tmp_path, city=CITIES, ward=WARDS))
     among = drafted(looked(tmp_path, city=CITIES, **{f"name{place}": NAMES for place in range(5)}, ward=WARDS))
     assert lines_of(among, "city") == lines_of(alone, "city")
+
+
+def test_a_column_of_which_little_would_be_known_is_left_out(tmp_path):
+    names = ["John"] * 400 + [f"{chr(97 + place % 26)} of {place}" for place in range(ROWS - 400)]
+    draft = drafted(looked(tmp_path, first=names, ward=WARDS))
+    assert draft.left_out == ["first"]
+    assert "1 of them would be discovered" in lines_of(draft, "first")[0]
 
 
 def test_texts_that_nearly_each_row_has_are_listed_if_that_is_asked_for(tmp_path):
