@@ -24,6 +24,7 @@ from privity.common.data.schema_review import ENDS, declared_public, domain_in_w
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import Number, readable
 from privity.common.public_names import public
+from privity.common.runs.few_rows import DECLARED_BINS, hidden_numbers, in_words
 from privity.common.storage.safe_files import write_text
 from privity.common.text.first_few import first_few
 from privity.discovery import Discover
@@ -127,6 +128,7 @@ class Schema:
                 document = source.table_schema()
         self._document, self._parsed = copy.deepcopy(document), parsed
         self._findings: tuple[str, ...] = ()
+        self._drafted_rows = 0
 
     @classmethod
     def draft(cls, table: given.Table, name: str = "table") -> Schema:
@@ -154,6 +156,7 @@ class Schema:
         """The draft of a CSV file, with what stood out."""
         look = look_at(path, dialect)
         draft = cls(document := drafted(look))
+        draft._drafted_rows = look.rows
         draft._findings = (*look.findings, *recodings(look, document["fields"]), *row_hints(path, document))
         return draft
 
@@ -218,9 +221,12 @@ class Schema:
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="names", reason=f"not declared public yet: {reason}",
                 hint="Name each field that is public, such as schema.reviewed("
-                f"{', '.join(map(repr, self.undeclared[:2]))}), or all that are listed: *schema.undeclared",
+                f"{', '.join(map(repr, self.undeclared[:2]))}), or all that are listed: *schema.undeclared"
+                + "".join(f". {told}" for told in self._few_rows()),
             )  # fmt: skip
-        return Schema(declared_public(self._document, names, role))
+        found = Schema(declared_public(self._document, names, role))
+        found._drafted_rows = self._drafted_rows
+        return found
 
     @property
     def undeclared(self) -> tuple[str, ...]:
@@ -325,7 +331,15 @@ class Schema:
             found.append(f"{first_few(one.attributes)}: discovered in {one.population}, at {cost}")
         if self._parsed.left_out:
             found.append(f"columns that are left out: {first_few(self._parsed.left_out)}")
-        return [*found, *self._findings]
+        return [*found, *self._findings, *self._few_rows()]
+
+    def _few_rows(self) -> list[str]:
+        """What mends numbers of a draft that so few rows as it was read from would not tell."""
+        rows = self._drafted_rows
+        if not (names := hidden_numbers(self._parsed, rows)):
+            return []
+        call = f"schema[{names[0]!r}].update(minimum=..., maximum=..., bins={DECLARED_BINS})"
+        return [f"{in_words(names, rows)} So: {call}"]
 
 
 def _written(frame: pd.DataFrame, path: Path) -> Path:
