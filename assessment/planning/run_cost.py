@@ -18,6 +18,7 @@ from privity.common.protocol.evaluation_scores import evaluation_of
 from privity.common.protocol.secure_sum_method import sum_kind
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.release.synthetic_rows import check_release_size
+from privity.common.runs.modelled_together import Together, foreseen, in_words
 from privity.common.runs.planned_run import planned_session, rehearse
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.inference.fit_choice import PGM, Inference
@@ -38,6 +39,7 @@ class Planned:
         inference: how its tables would be fitted, of a structure chosen at random; None if its algorithm has its
             own way.
         sums: what its sums would take by masks and by Paillier; None if it takes none over parties.
+        together: what would be modelled together and what alone; None if nothing is known to be alone.
     """
 
     phases: list[PhasePlan]
@@ -46,6 +48,7 @@ class Planned:
     inference: Inference | None = None
     hidden: tuple[str, ...] = ()
     sums: SumChoice | None = None
+    together: Together | None = None
 
 
 def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Planned:
@@ -60,7 +63,7 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
         hint = f"Possible: {', '.join(ALGORITHMS)}."
         raise PrivityError(Catalogue.BAD_OPTION, option="algorithm", reason=f"{name!r} is unknown", hint=hint)
     check_tolerated(tolerate, len(rows))
-    hidden = tuple(open_domains(schema))
+    hidden, declared = tuple(open_domains(schema)), schema
     if not ALGORITHMS[name].discovers:
         schema = stand_in(schema)
     ALGORITHMS[name].check_request(request["settings"], schema, delta)
@@ -78,7 +81,8 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
     kinds = [] if compared is None else both_kinds(planner.rounds, compared, len(rows), len(rows) - tolerate)
     phases = planner.phases()
     sums = secure_sum_choice.compared(session, tolerate, phases, kind, request["key_bits"])
-    return Planned(phases, compared, kinds, session.record.inference, hidden, sums)
+    together = foreseen(declared, [*rows.values()], tolerate, name, settings, epsilon, delta, epsilon - learning)
+    return Planned(phases, compared, kinds, session.record.inference, hidden, sums, together)
 
 
 def open_domains(schema: Schema) -> list[str]:
@@ -119,6 +123,7 @@ def plan_document(request: dict[str, Any], rows: dict[str, int], plan: Planned) 
         "inference": None if plan.inference is None else plan.inference.document(),
         "pure_or_approximate": _compared(plan),
         "secure_sums": None if plan.sums is None else plan.sums.to_dict(),
+        "together": None if plan.together is None else plan.together.to_dict(),
     }
 
 
@@ -169,6 +174,9 @@ def show_plan(plan: Planned, rows: dict[str, int], request: dict[str, Any]) -> N
     say("seconds: of the sums, on machines of two cores like this one, besides making a key, and the network.")
     say("error: total variation distance that noise alone makes in a marginal, on average.")
     say("Which attributes depend on which was chosen at random here: cells may differ.")
+    if plan.together is not None:
+        budget = parse_epsilon(request["epsilon"]), parse_delta(request["delta"])
+        say(*in_words(plan.together.to_dict(), sum(rows.values()), *budget))
     if plan.hidden:
         say(_undiscovered(plan, len(rows), request["algorithm"]))
     if plan.inference is not None:
