@@ -26,8 +26,8 @@ from privity.common.text.first_few import first_few
 TREE = "mst"
 """Measures a spanning tree of all attributes where its pair tables are worth measuring."""
 
-CLEAR = Fraction(3, 2)
-"""Pair tables worth measuring over those of a tree, from which on no algorithm is rehearsed: none is left alone."""
+CLEAR = 2
+"""Pair tables worth measuring over those of a tree, from which on rehearsals are not worth their time."""
 
 LARGEST_ADVISED = 10
 """Epsilon: a larger one promises little."""
@@ -132,6 +132,14 @@ def foreseen(
     larger = (text for text in _larger(epsilon) if not enough and tables_for(*with_budget(Fraction(text))) >= needed)
     coarser = None if enough else _coarser(session, share, needed)
     return Together(attributes, alone, out_of_reach, enough, next(larger, None), min(attributes, measured + 1), coarser)
+
+
+def told_of_one_owner(
+    schema: Schema, rows: int, algorithm: str, settings: Mapping[str, Any], epsilon: Fraction, delta: Fraction
+) -> list[str]:
+    """The sentences on a run of one owner, by the arguments of ``foreseen``."""
+    found = foreseen(schema, [rows], 0, algorithm, settings, epsilon, delta)
+    return [] if found is None else in_words(found.to_dict(), rows, epsilon, delta)
 
 
 def _rehearsed(algorithm: str, settings: Mapping[str, Any], session: Session, share: Share) -> Any:
