@@ -19,6 +19,7 @@ from privity.common.protocol.evaluation_scores import evaluation_of
 from privity.common.protocol.secure_sum_method import sum_kind
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.release.synthetic_rows import check_release_size
+from privity.common.runs.modelled_together import Together, foreseen, in_words
 from privity.common.runs.planned_run import planned_session, rehearse
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.inference.fit_choice import PGM, Inference
@@ -40,6 +41,7 @@ class Planned:
         inference: how its tables would be fitted, of a structure chosen at random; None if its algorithm has its
             own way.
         sums: what its sums would take by masks and by Paillier; None if it takes none over parties.
+        together: what would be modelled together and what alone; None if nothing is known to be alone.
     """
 
     phases: list[PhasePlan]
@@ -49,6 +51,7 @@ class Planned:
     hidden: tuple[str, ...] = ()
     categories: CategoryBudget | None = None
     sums: SumChoice | None = None
+    together: Together | None = None
 
 
 def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Planned:
@@ -63,10 +66,10 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
         hint = f"Possible: {', '.join(ALGORITHMS)}."
         raise PrivityError(Catalogue.BAD_OPTION, option="algorithm", reason=f"{name!r} is unknown", hint=hint)
     check_tolerated(tolerate, len(rows))
-    hidden = tuple(open_domains(schema))
+    hidden, declared = tuple(open_domains(schema)), schema
     evaluation, texts = evaluation_of(request), open_texts(schema)
-    learning = epsilon - (evaluation.epsilon if evaluation else 0)
-    first = None
+    asked = learning = epsilon - (evaluation.epsilon if evaluation else 0)
+    first, asked_delta = None, delta
     if texts and len(rows) == 1:
         check_delta(schema, delta)
         (alone,) = rows.values()
@@ -88,7 +91,8 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
     kinds = [] if compared is None else both_kinds(planner.rounds, compared, len(rows), len(rows) - tolerate)
     phases = planner.phases()
     sums = secure_sum_choice.compared(session, tolerate, phases, kind, request["key_bits"])
-    return Planned(phases, compared, kinds, session.record.inference, hidden, first, sums)
+    together = foreseen(declared, [*rows.values()], tolerate, name, settings, epsilon, asked_delta, epsilon - asked)
+    return Planned(phases, compared, kinds, session.record.inference, hidden, first, sums, together)
 
 
 def open_domains(schema: Schema) -> list[str]:
@@ -129,6 +133,7 @@ def plan_document(request: dict[str, Any], rows: dict[str, int], plan: Planned) 
         "inference": None if plan.inference is None else plan.inference.document(),
         "pure_or_approximate": _compared(plan),
         "secure_sums": None if plan.sums is None else plan.sums.to_dict(),
+        "together": None if plan.together is None else plan.together.to_dict(),
     }
 
 
@@ -179,6 +184,9 @@ def show_plan(plan: Planned, rows: dict[str, int], request: dict[str, Any]) -> N
     say("seconds: of the sums, on machines of two cores like this one, besides making a key, and the network.")
     say("error: total variation distance that noise alone makes in a marginal, on average.")
     say("Which attributes depend on which was chosen at random here: cells may differ.")
+    if plan.together is not None:
+        budget = parse_epsilon(request["epsilon"]), parse_delta(request["delta"])
+        say(*in_words(plan.together.to_dict(), sum(rows.values()), *budget))
     if plan.hidden:
         say(_undiscovered(plan, len(rows), request["algorithm"]))
     if plan.inference is not None:

@@ -37,7 +37,7 @@ from privity.common.data.text_decisions import MOST_LISTED_TEXTS, decisions_on_t
 from privity.common.data.value_grids import number_text
 from privity.common.data.value_remedies import seems_missing
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.category_budget import USUAL
+from privity.common.privacy.budget import USUAL, Budget
 from privity.common.text.first_few import first_few
 from privity.common.text.short_values import listed, shorten
 
@@ -86,8 +86,7 @@ def drafted(
     *,
     leave_out: Collection[str] = (),
     keep: Collection[str] = (),
-    epsilon: Fraction = USUAL[0],
-    delta: Fraction = USUAL[1],
+    budget: Budget = USUAL,
 ) -> Draft:
     """A schema for a file that was looked at: its dialect, categories for few distinct values, other domains open.
 
@@ -96,7 +95,7 @@ def drafted(
 
     Args:
         leave_out, keep: columns that are, or are not, left out whatever they hold.
-        epsilon, delta: of the release that it is drafted for; by them it forecasts what would be discovered.
+        budget: epsilon and delta of the release that it is drafted for; by them it forecasts what would be discovered.
 
     Raises:
         PrivityError: bad-option: a column that there is not, or in both; or none is left.
@@ -111,7 +110,7 @@ def drafted(
     out = {*leave_out, *keys}
     kept = {column.name: draft_field(column, look.dialect) for column in look.columns if column.name not in out}
     texts = [column for column in look.columns if column.name in kept and _is_text(kept[column.name])]
-    decided = decisions_on_texts(texts, look.rows, keep, epsilon, delta)
+    decided = decisions_on_texts(texts, look.rows, keep, *budget)
     out |= {name for name, decision in decided.items() if decision.left_out}
     for name in (name for name, decision in decided.items() if decision.discover):
         kept[name] = {"name": name, **_open("string"), **_missing_of(kept[name])}

@@ -12,8 +12,8 @@ from fractions import Fraction
 from privity.common.data.file_look import LookedAt
 from privity.common.data.key_columns import LEAST_ROWS, LEAST_VALUES, ROWS_A_CODE
 from privity.common.data.value_remedies import seems_missing
-from privity.common.privacy.budget import readable
-from privity.common.privacy.category_budget import USUAL, category_budget
+from privity.common.privacy.budget import USUAL, readable
+from privity.common.privacy.category_budget import category_budget
 from privity.common.text.short_values import shorten
 
 MOST_LISTED_TEXTS = 256

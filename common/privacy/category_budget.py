@@ -21,9 +21,6 @@ PART = Fraction(1, 10)
 MOST_CATEGORIES = 256
 """Of a text, about, where a table is made of them: one that fewer rows have is none."""
 
-USUAL = Fraction(1), Fraction(1, 10**6)
-"""Epsilon and delta of a release, where nobody has said any yet."""
-
 
 @dataclass(frozen=True)
 class CategoryBudget:

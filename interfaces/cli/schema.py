@@ -10,20 +10,19 @@ from typing import Annotated, Any
 
 import typer
 
-from privity.common.data.attribute import ROLES, read_number
+from privity.common.data.attribute import ROLES
 from privity.common.data.dialect import dialect_option
 from privity.common.data.file_look import Look, look_at
 from privity.common.data.joined_schemas import join_schemas
 from privity.common.data.relation_hints import row_hints
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.schema_draft import LEAK_WARNING, drafted
-from privity.common.data.schema_review import ENDS, declared_public, undeclared_in_words, with_domain
+from privity.common.data.schema_review import declared_public, undeclared_in_words
 from privity.common.data.spreadsheet_formulas import warning
-from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound, RowProblemsFound
+from privity.common.errors import Catalogue, PrivityError, ProblemsFound, RowProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.node.process import dump_no_core
-from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
-from privity.common.privacy.category_budget import USUAL
+from privity.common.privacy.budget import USUAL, parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.release.attestations import release_digest
 from privity.common.release.release_contents import RUN
@@ -32,9 +31,10 @@ from privity.common.storage.safe_files import read_regular, refuse_existing, wri
 from privity.common.synthesis.learning.category_discovery import open_texts
 from privity.common.synthesis.learning.domain_discovery import undiscovered
 from privity.common.text.first_few import first_few
-from privity.common.text.terminal import agreed, answer, say
+from privity.common.text.terminal import agreed, can_ask, say
 from privity.discovery import Discover
 from privity.interfaces.cli.options import DialectOption, row_options
+from privity.interfaces.cli.schema_ends import asked_ends, asked_of_few_rows, tell_few_rows, with_given_bins
 from privity.interfaces.cli.schema_types import types
 from privity.party.sources.address import Address, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows
@@ -43,6 +43,11 @@ from privity.party.sources.inspection import inspect
 from privity.party.sources.open_rows import open_rows
 from privity.party.sources.repeated_keys import repeated_keys
 from privity.party.sources.rows import Rows
+
+ENDS_QUESTION = (
+    "  Smallest and largest possible value, with a space between them, and a number of bins if it is not to be "
+    "discovered (empty: as it is)?"
+)
 
 schema_app = typer.Typer(help="Draft, check or discover the schema of a table.", no_args_is_help=True)
 schema_app.command("types")(types)
@@ -88,6 +93,7 @@ def check(
         say(f"{data}: {'all rows' if schema.absent_rows else f'{rows} rows, all'} in the domain.")
         _tell_wide_bins(address, schema)
         _tell_broken_rules(address, schema)
+        tell_few_rows(schema, rows or 0, str(schema_file))
         for told in () if schema.absent_rows else repeated_keys(address, schema, default_memory()):
             say(told)
 
@@ -148,6 +154,10 @@ def review(
         list[str] | None, typer.Argument(help="fields to declare public; by default each that is left is asked about")
     ] = None,
     role: Annotated[str, typer.Option(help=f"who declares it: {' or '.join(ROLES)}")] = ROLES[0],
+    bins: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=SMALLEST,LARGEST,BINS: bins of a number between what it may be, such as age=0,120,10"),
+    ] = None,
 ) -> None:
     """Declare public, field by field, what a draft read off the rows; replace what is not by what is publicly known."""
     schema = load_schema(schema_file)
@@ -161,16 +171,20 @@ def review(
             Catalogue.BAD_OPTION, option="fields", reason=f"the schema has no {first_few(unknown)}",
             hint=f"Possible: {first_few(schema.names)}.",
         )  # fmt: skip
-    if not schema.undeclared:
+    if not (schema.undeclared or bins):
         say(f"{schema_file} is no draft.")
         return
     if schema.left_out:
         say(f"Left out, and named in the schema as that: {first_few(schema.left_out)}.")
+    if bins:
+        schema = parse_schema(document := with_given_bins(document, bins, str(schema_file)), str(schema_file))
     if fields:
         for name, words in undeclared_in_words(schema, document).items():
             if name in fields:
                 say(f"{name}: {words}")
         declared = [name for name in schema.undeclared if name in fields]
+    elif bins and not can_ask():
+        declared = []
     else:
         document, declared = _asked(document, str(schema_file))
     document = declared_public(document, declared, role)
@@ -178,7 +192,7 @@ def review(
     write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", schema_file, private=True)
     if declared:
         say(f"Declared public by the {role}: {first_few(declared)}. Every release by this schema says so.")
-    elif not fields:
+    elif not (fields or bins):
         ended = ["--"] * any(name.startswith("-") for name in left)
         public = shlex.join(["privity", "schema", "review", *ended, str(schema_file), *left])
         raise PrivityError(
@@ -194,37 +208,12 @@ def _asked(document: dict[str, Any], file: str) -> tuple[dict[str, Any], list[st
     declared = []
     for name in parse_schema(document, file).undeclared:
         say(f"{name}: {undeclared_in_words(parse_schema(document, file), document)[name]}")
-        place = next(place for place, field in enumerate(document["fields"]) if field["name"] == name)
-        field = document["fields"][place]
-        while field.get("domain") == "discover" and field["type"] != "string":
-            ends = answer("  Smallest and largest possible value, with a space between them (empty: as it is)?").split()
-            if not ends:
-                break
-            try:
-                document = _with_ends(document, place, ends, file)
-                break
-            except ProblemsFound as error:
-                say(*error.problems)
+        field = next(field for field in document["fields"] if field["name"] == name)
+        if field.get("domain") == "discover" and field["type"] != "string":
+            document = asked_ends(document, name, file, ENDS_QUESTION) or document
         if agreed("  Is all of that known without the rows, and so public?"):
             declared.append(name)
     return document, declared
-
-
-def _with_ends(document: dict[str, Any], place: int, texts: list[str], file: str) -> dict[str, Any]:
-    """The document in which the field at this place has these ends."""
-    field = document["fields"][place]
-    if len(texts) != len(ENDS):
-        message, remedy = f"{len(texts)} values were given.", "Give two: the smallest, and the largest."
-        raise ProblemsFound([Problem(file, field["name"], "one-sided-bounds", message, remedy)])
-    numbers = [read_number(text) if field["type"] in ("integer", "number") else None for text in texts]
-    ends: list[Any] = [
-        text if number is None else int(number) if number.denominator == 1 else float(number)
-        for text, number in zip(texts, numbers, strict=True)
-    ]
-    changed = with_domain(field, dict(zip(ENDS, ends, strict=True)))
-    found = {**document, "fields": [*document["fields"][:place], changed, *document["fields"][place + 1 :]]}
-    parse_schema(found, file)
-    return found
 
 
 @schema_app.command("discover")
@@ -333,15 +322,16 @@ def draft(
     if out is not None:
         refuse_existing(out)
     look = look_at(file, None if dialect is None else dialect_option(dialect))
-    draft = drafted(
-        look, leave_out=_names(leave_out, look), keep=_names(keep, look),
-        epsilon=parse_epsilon(epsilon), delta=parse_delta(delta),
-    )  # fmt: skip
+    budget = parse_epsilon(epsilon), parse_delta(delta)
+    draft = drafted(look, leave_out=_names(leave_out, look), keep=_names(keep, look), budget=budget)
     document = draft.document
-    text = json.dumps(document, indent=2, ensure_ascii=False)
     say(f"Warning: {LEAK_WARNING}", err=True)
     for finding in (*look.findings, *draft.findings):
         say(f"- {finding}", err=True)
+    named = str(out or "DRAFT")
+    if out is not None and can_ask():
+        document = asked_of_few_rows(document, look.rows, named, budget)
+    text = json.dumps(document, indent=2, ensure_ascii=False)
     if out is None:
         say(*text.split("\n"))
     else:
@@ -349,6 +339,7 @@ def draft(
         say(f"Draft written to {out}. Review it, and then: privity schema review {out}", err=True)
     for hint in row_hints(file, document):
         say(hint, err=True)
+    tell_few_rows(parse_schema(document, named), look.rows, named, budget)
 
 
 def _names(given: list[str] | None, look: Look) -> list[str]:

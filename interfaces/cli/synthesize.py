@@ -20,6 +20,7 @@ from privity.common.release.shortcomings import constraint_notes, fallback, note
 from privity.common.release.statement import headline
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.runs.automatic_choice import check_automatic, choose
+from privity.common.runs.modelled_together import told_of_one_owner
 from privity.common.storage.safe_files import refuse_existing
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.category_discovery import open_texts
@@ -87,6 +88,10 @@ def synthesize_command(
         say(f"Needs about {memory / 1e9:.2g} GB of memory besides the table.")
     if (first := synthesizer.for_texts(declared, table.rows)) is not None:
         say(first.in_words([text.name for text in open_texts(declared)]))
+    if not terminal.console(err=True).is_terminal:  # where the fit says it itself
+        budget = parse_epsilon(epsilon), parse_delta(delta)
+        for told in told_of_one_owner(declared, table.rows, algorithm, chosen, *budget):
+            say(told)
     started = time.monotonic()
     synthesizer.fit(coded, declared)
     learned = time.monotonic()

@@ -31,8 +31,9 @@ from privity.common.protocol.run_record import RunRecord
 from privity.common.protocol.run_terms import AUTO
 from privity.common.protocol.session import Session, complete
 from privity.common.public_names import public
-from privity.common.release.shortcomings import beyond_note
+from privity.common.release.shortcomings import beyond_note, modelled_alone
 from privity.common.runs.automatic_choice import check_automatic, choose
+from privity.common.runs.modelled_together import told_of_one_owner
 from privity.common.runs.planned_run import planned_session
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.storage.safe_files import refuse_existing, write_text
@@ -163,6 +164,7 @@ class LocalLearner:
                 if rows is None:
                     told("reading the rows")
                     rows = coded(declared, population.rows_per_person)
+                self._say_first(algorithm, declared, rows.rows)
                 recode = (lambda schema: coded(schema, population.rows_per_person)) if can_be_recoded(table) else None
                 # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
                 releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger, recode=recode)
@@ -279,6 +281,13 @@ class LocalLearner:
             with watched(passing):
                 yield told
 
+    def _say_first(self, algorithm: str, schema: read.Schema, rows: int) -> None:
+        """On a terminal or in a notebook, what the fit will model together and what alone; nothing is spent yet."""
+        shown = console(err=True)
+        if shown.is_terminal or shown.is_jupyter:
+            for told in told_of_one_owner(schema, rows, algorithm, self.settings, self.epsilon, self.delta):
+                shown.print(told, soft_wrap=True)
+
     def _arguments(self) -> dict[str, str]:
         delta = {"delta": readable(self.delta)} if self.delta else {}
         given = {"epsilon": readable(self.epsilon), **delta, "population": repr(self.population)}
@@ -290,8 +299,9 @@ class LocalLearner:
         spent, total = self.fitted.spent, self.fitted.population
         by = f" by {self.fitted.algorithm}" if self.algorithm == AUTO else ""
         told = f"fitted{by}; {readable(spent.epsilon)} of epsilon {readable(total.total_epsilon)} spent so far"
-        beyond = beyond_note(self.fitted.model.schema.attributes)
-        return f"{told}; {beyond}" if beyond else told
+        model = self.fitted.model
+        alone = modelled_alone(model) if ALGORITHMS[self.fitted.algorithm].joins else ""
+        return "; ".join(filter(None, (told, alone, beyond_note(model.schema.attributes))))
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value}" for name, value in self._arguments().items())

@@ -22,9 +22,9 @@ from privity.common.data.relation_hints import row_hints
 from privity.common.data.schema_draft import drafted
 from privity.common.data.schema_review import ENDS, declared_public, domain_in_words, undeclared_in_words, with_domain
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
-from privity.common.privacy.category_budget import USUAL
+from privity.common.privacy.budget import USUAL, Budget, Number, parse_delta, parse_epsilon, readable
 from privity.common.public_names import public
+from privity.common.runs.few_rows import DECLARED_BINS, hidden_numbers, in_words
 from privity.common.storage.safe_files import write_text
 from privity.common.text.first_few import first_few
 from privity.discovery import Discover
@@ -128,6 +128,7 @@ class Schema:
                 document = source.table_schema()
         self._document, self._parsed = copy.deepcopy(document), parsed
         self._findings: tuple[str, ...] = ()
+        self._drafted_for: tuple[int, Budget] = 0, USUAL
 
     @classmethod
     def draft(
@@ -156,8 +157,7 @@ class Schema:
         Raises:
             PrivityError: bad-option: columns that there are not, or none is left; coded rows.
         """
-        budget = {"epsilon": parse_epsilon(epsilon), "delta": parse_delta(delta)}
-        asked: dict[str, Any] = {"leave_out": leave_out, "keep": keep, **budget}
+        asked = {"leave_out": leave_out, "keep": keep, "budget": (parse_epsilon(epsilon), parse_delta(delta))}
         if (frame := given.frame_of(table)) is not None:
             with tempfile.TemporaryDirectory(prefix="privity-") as folder:
                 return cls._drafted(_written(frame, Path(folder) / f"{name}.csv"), {}, asked)
@@ -174,6 +174,7 @@ class Schema:
         look = look_at(path, dialect)
         found = drafted(look, **asked)
         draft = cls(found.document)
+        draft._drafted_for = look.rows, asked["budget"]
         draft._findings = (*look.findings, *found.findings, *row_hints(path, found.document))
         return draft
 
@@ -238,9 +239,12 @@ class Schema:
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="names", reason=f"not declared public yet: {reason}",
                 hint="Name each field that is public, such as schema.reviewed("
-                f"{', '.join(map(repr, self.undeclared[:2]))}), or all that are listed: *schema.undeclared",
+                f"{', '.join(map(repr, self.undeclared[:2]))}), or all that are listed: *schema.undeclared"
+                + "".join(f". {told}" for told in self._few_rows()),
             )  # fmt: skip
-        return Schema(declared_public(self._document, names, role))
+        found = Schema(declared_public(self._document, names, role))
+        found._drafted_for = self._drafted_for
+        return found
 
     @property
     def undeclared(self) -> tuple[str, ...]:
@@ -345,7 +349,15 @@ class Schema:
             found.append(f"{first_few(one.attributes)}: discovered in {one.population}, at {cost}")
         if self._parsed.left_out:
             found.append(f"columns that are left out: {first_few(self._parsed.left_out)}")
-        return [*found, *self._findings]
+        return [*found, *self._findings, *self._few_rows()]
+
+    def _few_rows(self) -> list[str]:
+        """What mends numbers of a draft that so few rows as it was read from would not tell."""
+        rows, budget = self._drafted_for
+        if not (names := hidden_numbers(self._parsed, rows, budget)):
+            return []
+        call = f"schema[{names[0]!r}].update(minimum=..., maximum=..., bins={DECLARED_BINS})"
+        return [f"{in_words(names, rows, budget)} So: {call}"]
 
 
 def _written(frame: pd.DataFrame, path: Path) -> Path:

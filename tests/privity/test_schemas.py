@@ -157,6 +157,23 @@ def test_a_draft_shows_what_stood_out_until_it_is_reviewed():
     assert "number" not in OneWay(1, population="people").fit(numbered, draft.reviewed(*draft.names)).sample(3).columns
 
 
+def test_a_draft_of_few_rows_names_the_numbers_that_need_bins_and_the_call():
+    few = rows(200).assign(age=np.arange(200) % 90)
+    draft = Schema.draft(few)
+    told = "pay, age: 200 rows are too few to discover their domains"
+    call = "schema['pay'].update(minimum=..., maximum=..., bins=10)"
+    for shown in (repr(draft), html.unescape(draft._repr_html_()), repr(draft.reviewed(*draft.undeclared))):
+        assert told in shown
+        assert call in shown
+    with pytest.raises(PrivityError, match="too few to discover"):
+        draft.reviewed()
+    draft["pay"].update(minimum=0, maximum=10000, bins=10)
+    assert "pay, age" not in repr(draft)
+    draft["age"].update(minimum=0, maximum=120, bins=10)
+    assert "too few" not in repr(draft)
+    assert len(OneWay(1, population="people").fit(few, draft.reviewed(*draft.undeclared)).sample(3)) == 3
+
+
 def test_a_schema_is_discovered_and_charged():
     types = {"ward": "string", "pay": "integer", "well": "boolean"}
     schema = Schema.discover(rows(), types=types, epsilon=4, delta=1e-6, population="people")

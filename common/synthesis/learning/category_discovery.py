@@ -12,6 +12,8 @@ from fractions import Fraction
 from privity.common.data.attribute import Attribute
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.budget import Budget
+from privity.common.privacy.category_budget import category_budget
 from privity.common.privacy.thresholded_counts import ThresholdedCounts
 from privity.common.protocol.session import Session
 from privity.common.text.first_few import first_few
@@ -33,6 +35,14 @@ def check_delta(schema: Schema, delta: Fraction) -> None:
         reason = f"the categories of {named} are open, and to discover them takes a delta"
         hint = "Give one, such as 1e-6; or declare the categories, or leave the columns out."
         raise PrivityError(Catalogue.BAD_OPTION, option="delta", reason=reason, hint=hint)
+
+
+def after_categories(schema: Schema, rows: int, budget: Budget) -> Budget:
+    """What categories of so many rows leave of a budget: all of it where no text is open, or nothing is discovered."""
+    if not (texts := open_texts(schema)) or not budget[1]:
+        return budget
+    left = category_budget(len(texts), *budget, rows=rows)
+    return left.epsilon, left.delta
 
 
 def discover_categories(session: Session, mechanism: ThresholdedCounts) -> Schema:

@@ -9,7 +9,8 @@ import pytest
 from privity.common.data.file_look import look_at
 from privity.common.data.schema import parse_schema
 from privity.common.data.schema_draft import drafted
-from privity.common.privacy.category_budget import USUAL, category_budget
+from privity.common.privacy.budget import USUAL
+from privity.common.privacy.category_budget import category_budget
 
 ROWS = 4000
 CITIES = ["Bern"] * 1500 + ["Basel"] * 1200 + [f"hamlet {place}" for place in range(1300)]
@@ -48,13 +49,13 @@ def test_each_text_is_listed_discovered_or_left_out_and_a_line_says_so(tmp_path)
 
 @pytest.mark.parametrize(("epsilon", "discovered"), [(Fraction(1), True), (Fraction(1, 20), False)])
 def test_what_would_be_discovered_depends_on_the_budget(tmp_path, epsilon, discovered):
-    draft = drafted(looked(tmp_path, city=CITIES, ward=WARDS), epsilon=epsilon)
+    draft = drafted(looked(tmp_path, city=CITIES, ward=WARDS), budget=(epsilon, USUAL[1]))
     assert ("city" not in draft.left_out) == discovered
 
 
 def test_without_a_delta_nothing_is_discovered_and_the_remedy_is_one(tmp_path):
     look = looked(tmp_path, city=CITIES, ward=WARDS)
-    draft = drafted(look, delta=Fraction(0))
+    draft = drafted(look, budget=(USUAL[0], Fraction(0)))
     assert draft.left_out == ["city"]
     assert lines_of(draft, "city")[0].endswith("To keep it, draft for a delta: --delta 1e-6.")
     assert drafted(look).left_out == []
