@@ -64,7 +64,7 @@ SUMS = 40
 MOST_ADVISED, SPARE = 1000, 1.01
 """The largest epsilon that is advised, and how much less noise it must give than is needed: digits are rounded."""
 
-LEAST_GROUPS = 4
+LEAST_GROUPS = 6
 """Groups of which each must stand out of the noise if it holds as much as the others, for a domain to be discovered."""
 
 MOST_BINS = 2 * int(1 / POINT) + BINS + len(TAILS)
