@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -51,6 +51,10 @@ class RowConstraint:
         """The names of those that it is about."""
         return attributes_of(self.condition)
 
+    def over(self, attributes: Mapping[str, Attribute]) -> RowConstraint:
+        """The same rule about the same attributes, of which some domains were discovered since."""
+        return RowConstraint(self.rule, parse_rule(self.rule, attributes))
+
     def refused(self, rows: Rows) -> Mask:
         """Which rows break it, shape (rows,): those for which it is false, and not merely unknown."""
         return self.condition.of(rows).false
@@ -73,12 +77,17 @@ class RowConstraint:
 
 
 def read_constraints(
-    rules: Sequence[str], attributes: Sequence[Attribute], file: str
+    rules: Sequence[str], attributes: Sequence[Attribute], file: str, discovered: Collection[str] = ()
 ) -> tuple[tuple[RowConstraint, ...], list[Problem]]:
     """The constraints that these texts state, and every fault of theirs; the attributes are sound.
 
-    Of a rule with several faults the first one is told.
+    Of a rule with several faults the first one is told. What a rule says of a domain that was discovered, or is yet to
+    be, is no fault: nobody who declared the rule knew it.
+
+    Args:
+        discovered: names of attributes whose domain was.
     """
+    unknown = {each.name for each in attributes if each.discover or each.histogram is not None} | {*discovered}
     by_name = {attribute.name: attribute for attribute in attributes}
     found: list[RowConstraint] = []
     problems: list[Problem] = []
@@ -98,13 +107,13 @@ def read_constraints(
             message = f"it says the same as rowConstraints[{first_of[condition]}]."
             fault(place, "duplicate-rule", message, "Keep one of them.")
             continue
-        met, broken = _decided(condition, by_name)
+        met, broken = _decided(condition, by_name, unknown)
         if not met:
             fault(place, "rule-never-met", "no row can meet it.", "Correct it: every row would be refused.")
         elif not broken:
             fault(place, "rule-always-met", "every row meets it.", "Leave it out, or correct it.")
     if not problems and len(found) > 1:
-        met, _ = _decided(AllOf(tuple(constraint.condition for constraint in found)), by_name)
+        met, _ = _decided(AllOf(tuple(constraint.condition for constraint in found)), by_name, unknown)
         if not met:
             message = "no row can meet all of them together."
             problems.append(Problem(file, "rowConstraints", "rules-contradict", message, "Correct or leave out some."))
@@ -146,13 +155,14 @@ def decoded(
     return rows
 
 
-def _decided(condition: Condition, attributes: Mapping[str, Attribute]) -> tuple[bool, bool]:
+def _decided(
+    condition: Condition, attributes: Mapping[str, Attribute], unknown: Collection[str]
+) -> tuple[bool, bool]:
     """Whether some row meets the condition or leaves it unknown, and whether some row breaks it.
 
-    (True, True) where that is not found out: there are too many combinations, or a domain was discovered, which nobody
-    who declared the rule knew.
+    (True, True) where that is not found out: there are too many combinations, or a domain is among the unknown.
     """
-    if any(attributes[name].histogram is not None for name in attributes_of(condition)):
+    if not {*unknown}.isdisjoint(attributes_of(condition)):
         return True, True
     if (points := _points(condition, attributes, MOST_DECIDED)) is None:
         return True, True

@@ -111,7 +111,10 @@ class Schema:
         closed = tuple(before.name for before, now in both if before.discover and not now.discover)
         if closed != by.attributes or found.keys() != {*closed}:
             raise ValueError("a discovery closes the domains that it is of, and no others")
-        return replace(self, attributes=tuple(known), discoveries=joined((*self.discoveries, by)))
+        by_name = {attribute.name: attribute for attribute in known}
+        rules = tuple(rule.over(by_name) for rule in self.row_constraints)
+        discoveries = joined((*self.discoveries, by))
+        return replace(self, attributes=tuple(known), row_constraints=rules, discoveries=discoveries)
 
     def signed(self, run: str, release: str) -> Schema:
         """The same, its discoveries by this run being named as those of the release of this digest."""
@@ -391,7 +394,8 @@ def parse_schema(document: object, file: str) -> Schema:
     rules: tuple[RowConstraint, ...] = ()
     # A rule is about attributes, and says nothing while one of them is at fault.
     if not problems:
-        rules, problems = read_constraints(document.get("rowConstraints", []), attributes, file)
+        discovered = {name for entry in document.get("discoveries", ()) for name in entry["attributes"]}
+        rules, problems = read_constraints(document.get("rowConstraints", []), attributes, file, discovered)
     if problems:
         raise ProblemsFound(problems)
     carried = tuple((key, document[key]) for key in CARRIED if key in document)
