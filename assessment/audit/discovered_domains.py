@@ -24,7 +24,7 @@ from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.discovery import Discover
 from privity.given import given_schema
-from privity.local_release import publish
+from privity.local_release import Publication
 from privity.releases import Release
 from privity.schemas import Schema
 
@@ -121,7 +121,7 @@ def under_discovered_schema(discovery: Fraction, delta: Fraction, release: Fract
                 seen.append(revealed(given_schema(found)))
             found.save(folder / "schema.json")
             fitted = OneWay(release, population=POPULATION, ledger=ledger).fit(file, folder / "schema.json")
-            publish(fitted, folder / "release")
+            Publication(fitted, folder / "release").finish()
             stated = Release(folder / "release").statement
         return Seen({"public": np.array(seen)}, stated=Fraction(stated.epsilon), charged_delta=Fraction(stated.delta))
 

@@ -20,6 +20,7 @@ from privity.common.release.shortcomings import constraint_notes, fallback, note
 from privity.common.release.statement import headline
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.runs.automatic_choice import check_automatic, choose
+from privity.common.runs.rehearsed_release import rehearse_release
 from privity.common.storage.safe_files import refuse_existing
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.domain_discovery import stand_in
@@ -27,7 +28,7 @@ from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import run_request
 from privity.interfaces.cli.options import DialectOption, row_options, takes_run_options
-from privity.local_release import publish
+from privity.local_release import Publication
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import shown_on
 from privity.party.sources.rows import Rows
@@ -65,6 +66,7 @@ def synthesize_command(
         check_automatic(chosen)
     else:
         _check(algorithm, chosen, declared, delta)
+    rehearse_release(declared)
     with closing(open_ledger(population, ledger)) as book:
         rows_per_person = book.population.rows_per_person
     with terminal.console(err=True).status(title := "Reading all rows ...") as status, shown_on(status, title):
@@ -84,10 +86,11 @@ def synthesize_command(
     synthesizer = SYNTHESIZERS[algorithm](epsilon, delta=delta, population=population, ledger=ledger, **chosen)
     if memory := ALGORITHMS[algorithm].memory(stand_in(declared)):
         say(f"Needs about {memory / 1e9:.2g} GB of memory besides the table.")
+    publication = Publication(synthesizer, out, rows, automatic)
     started = time.monotonic()
-    synthesizer.fit(coded, declared)
+    publication.learn(coded, declared)
     learned = time.monotonic()
-    release = publish(synthesizer, out, rows, automatic)
+    release = publication.finish()
     ended = time.monotonic()
     charged, spent = synthesizer.charged_, synthesizer.spent_
     limit = f" of {readable(synthesizer.population_.total_epsilon)}"

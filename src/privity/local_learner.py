@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -57,7 +57,8 @@ class Fitted:
     """What one fit gave.
 
     Attributes:
-        charged: what it cost a person; spent: what all releases about these people have cost one of them so far.
+        charged: what it cost a person; spent: what all releases about these people have cost one of them so far. Both
+            as the ledger has them; until it was asked, what they are at most.
         session: in the process that fitted it.
     """
 
@@ -77,6 +78,8 @@ class LocalLearner:
     """
 
     algorithm: ClassVar[str] = AUTO
+    _when_learnt: Callable[[Fitted], None] | None = None
+    """Told of what was learnt as soon as it is, to keep it."""
     _run: str | None = None
     """The run that the next fit goes by, if whoever calls it has reserved for it; None is a new one."""
 
@@ -137,6 +140,7 @@ class LocalLearner:
             if open_:
                 check_discovery(table, budget)
             most = budget.most_of_a_person(population.rows_per_person)
+            before = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
             with ledger.reserving(run, most, OWNER):
                 if rows is None:
                     told("reading the rows")
@@ -150,10 +154,16 @@ class LocalLearner:
                     found = complete(discover(session, DOMAINS, share * SHARE))
                     session, share = session.recoded(found.schema, "table/"), share * (1 - SHARE) + found.left
                 model = complete(kind.learn(session, share, self.settings))
+                # Nothing that fails from here on loses it.
+                fitted = self._fitted = Fitted(
+                    algorithm, model, session.record, most, before + most, population, session
+                )
+                if self._when_learnt is not None:
+                    self._when_learnt(fitted)
                 spent = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
                 charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
         # All at once: several threads may fit one object, and the last one's results stand together.
-        self._fitted = Fitted(algorithm, model, session.record, charged, spent, population, session)
+        self._fitted = replace(fitted, charged=charged, spent=spent)
         return self
 
     @property

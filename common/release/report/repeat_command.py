@@ -34,7 +34,7 @@ def _asked(run: Mapping[str, Any]) -> dict[str, Any]:
     said = {name: run.get(name) for name in terms_of(RunTerms)}
     said["secure_sum"] = run["secure_sum"] or PAILLIER.content()
     terms = RunTerms(**{name: how.of_plan(said[name]) for name, how in terms_of(RunTerms).items()})
-    asked = {**terms.asked(), "epsilon": decimal(run["epsilon"]), "delta": decimal(run["delta"]), "rows": run["rows"]}
+    asked = {**terms.asked(), "epsilon": decimal(run["epsilon"]), "delta": decimal(run["delta"]), "rows": run.get("rows")}
     if terms.evaluation is not None:
         asked["evaluation"]["epsilon"] = decimal(asked["evaluation"]["epsilon"])
     return {name: value for name, value in asked.items() if value is not None}
