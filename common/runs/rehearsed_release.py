@@ -67,9 +67,12 @@ def _release(session: Session, model: Model) -> None:
     made = partial(release_of, session, model, tolerate=0, protection=None, of_run=of_run, of_statement={})
     with tempfile.TemporaryDirectory(prefix="privity-rehearsal-") as scratch:
         folder = Path(scratch) / "release"
-        write_learnt(folder, made())
+        learnt = made()
+        write_learnt(folder, learnt)
         read_release(folder)
         found = complete(synthesised(session, model, ROWS, lambda: SEED)).synthetic
+        whole = overview(learnt, found.table)
+        report_page(whole)
         release = made(found)
-        write_release(folder, release, found, report_page(overview(release, found.table)))
+        write_release(folder, release, found, report_page(replace(whole, release=release)))
         read_release(folder)

@@ -20,7 +20,6 @@ from privity.common.release.shortcomings import constraint_notes, fallback, note
 from privity.common.release.statement import headline
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.runs.automatic_choice import check_automatic, choose
-from privity.common.runs.rehearsed_release import rehearse_release
 from privity.common.storage.safe_files import refuse_existing
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.domain_discovery import stand_in
@@ -66,7 +65,6 @@ def synthesize_command(
         check_automatic(chosen)
     else:
         _check(algorithm, chosen, declared, delta)
-    rehearse_release(declared)
     with closing(open_ledger(population, ledger)) as book:
         rows_per_person = book.population.rows_per_person
     with terminal.console(err=True).status(title := "Reading all rows ...") as status, shown_on(status, title):

@@ -30,6 +30,7 @@ from privity.common.protocol.session import Session, complete
 from privity.common.public_names import public
 from privity.common.release.shortcomings import beyond_note
 from privity.common.runs.automatic_choice import check_automatic, choose
+from privity.common.runs.rehearsed_release import rehearse_release
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.storage.safe_files import refuse_existing, write_text
 from privity.common.synthesis.algorithms import ALGORITHMS
@@ -121,10 +122,12 @@ class LocalLearner:
         Raises:
             ProblemsFound: rows that do not fit the schema (the message shows values and is for the owner only).
             PrivityError: population-undeclared, budget-exhausted or ledger-unusable; bad-option: nothing says whose a
-                row is.
+                row is; rehearsal-failed: rows cannot be drawn under the rules of the schema, as invented ones tell.
         """
         declared = given_schema(schema)
         declared.require_reviewed(schema if isinstance(schema, Path | str) else None)
+        if declared.row_constraints or self._when_learnt is not None:
+            rehearse_release(declared)
         coded = coded_by(table, person, order)
         algorithm, rows, run = self.algorithm, None, self._run or new_run()
         with closing(open_ledger(self.population, self.ledger)) as ledger, self._progress() as told:

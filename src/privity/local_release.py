@@ -64,20 +64,19 @@ class Publication:
             write_with_report(self.out, release, found.synthetic)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(_unfinished(self.out, "it was interrupted").message) from None
-        except PrivityError:
-            raise
         except Exception as error:
+            if isinstance(error, PrivityError) and error.kind is Catalogue.RELEASE_UNFINISHED:
+                raise
             raise _unfinished(self.out, f"{type(error).__name__}: {error}") from error
         return release
 
     def _keep(self, fitted: Fitted) -> None:
         """Write what was learnt to its folder; to one for scratch files if that fails, which is told."""
-        learnt = self._release(fitted)
         try:
-            write_learnt(self.out, learnt)
+            write_learnt(self.out, self._release(fitted))
         except Exception as error:
             elsewhere = Path(tempfile.mkdtemp(prefix="privity-release-")) / "release"
-            write_learnt(elsewhere, learnt)
+            write_learnt(elsewhere, self._release(fitted))
             raise _unfinished(elsewhere, f"{self.out} cannot be written ({error})") from error
 
     def _release(self, fitted: Fitted, synthetic: Synthesis | None = None) -> Release:

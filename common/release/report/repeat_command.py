@@ -61,7 +61,7 @@ def command(release: Release) -> str:
             flag = option.flag or name.replace("_", "-")
             words += [(flag, each) for each in (value if isinstance(value, list) else [value])]
     words.append(("key-bits", run["key_bits"]))
-    words.append(("rows", None if taker is Taker.SIMULATE else run["rows"]))
+    words.append(("rows", None if taker is Taker.SIMULATE else run.get("rows")))
     words.append(("out", "FOLDER"))
     return f"privity {COMMANDS[taker]} " + " ".join(
         f"--{flag} {shlex.quote(json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value))}"
