@@ -26,7 +26,7 @@ from privity.common.protocol.steps import Begin, Done, Enrol, Enrolled
 from privity.common.release.evaluation.scores_over_parties import most_shares, score_over_parties, scores_of, to_score
 from privity.common.release.marginals_file import marginals_document
 from privity.common.release.release_contents import RUN, Release, is_unfinished
-from privity.common.release.release_folder import remove_unfinished, verify_release, write_learnt, write_unfit
+from privity.common.release.release_folder import remove_scratch, remove_unfinished, verify_release, write_learnt, write_unfit
 from privity.common.release.report.report_page import write_with_report
 from privity.common.release.session_release import Synthesised, release_of, synthesised
 from privity.common.release.synthetic_rows import Synthesis, check_release_size
@@ -126,6 +126,7 @@ class RunDriver:
         """Write the release, or raise what ended the run: if that was after it had learnt, there is an unfinished one."""
         if self._finished(release):
             # An earlier process wrote it and died before it could say so.
+            await asyncio.to_thread(remove_scratch, release)
             await self._signed()
             return
         # The run goes on under the manifest under which it began.

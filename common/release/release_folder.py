@@ -74,14 +74,18 @@ def write_release(folder: Path, release: Release, synthetic: Synthesis, report: 
         _appear(scratch, folder)
 
 
+def remove_scratch(folder: Path) -> None:
+    """Remove what a process left that was killed just after it had written this release."""
+    shutil.rmtree(_scratch_of(folder), ignore_errors=True)
+
+
 def remove_unfinished(folder: Path) -> None:
     """Remove what ``write_learnt`` wrote, if it is there: of a run that makes no release after all."""
     if folder.exists():
-        scratch = _scratch_of(folder)
-        shutil.rmtree(scratch, ignore_errors=True)
-        folder.rename(scratch)
+        remove_scratch(folder)
+        folder.rename(_scratch_of(folder))
         sync(folder.parent)
-        shutil.rmtree(scratch)
+        remove_scratch(folder)
 
 
 def _scratch_of(folder: Path) -> Path:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,11 +43,12 @@ class Publication:
         """Fit, and write what is learnt before anything else is done.
 
         Raises:
-            ProblemsFound, PrivityError: as of every fit; release-unfinished: the folder cannot be written, and what was
-                learnt is in another one.
+            ProblemsFound, PrivityError: as of every fit; release-unfinished: it failed after the model was learnt, and
+                where that is: in another folder, if this one cannot be written.
         """
         self.fit._when_learnt = self._keep
-        self.fit.fit(table, schema)
+        with self._told():
+            self.fit.fit(table, schema)
 
     def finish(self) -> Release:
         """Draw the rows of what was learnt, and write them; at no charge.
@@ -55,20 +57,29 @@ class Publication:
             PrivityError: release-unfinished.
         """
         fitted = self.fit.fitted
-        try:
+        with self._told():
             if not self.out.exists():
                 self._keep(fitted)
             assert fitted.session is not None
             found = complete(synthesised(fitted.session, fitted.model, self.rows, lambda: secrets.randbits(64)))
             release = self._release(fitted, found.synthetic)
             write_with_report(self.out, release, found.synthetic)
+        return release
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Whatever fails once what was learnt is kept says where it is."""
+        try:
+            yield
         except KeyboardInterrupt:
+            if not self.out.exists():
+                raise
             raise KeyboardInterrupt(_unfinished(self.out, "it was interrupted").message) from None
         except Exception as error:
-            if isinstance(error, PrivityError) and error.kind is Catalogue.RELEASE_UNFINISHED:
+            told = isinstance(error, PrivityError) and error.kind is Catalogue.RELEASE_UNFINISHED
+            if told or not self.out.exists():
                 raise
             raise _unfinished(self.out, f"{type(error).__name__}: {error}") from error
-        return release
 
     def _keep(self, fitted: Fitted) -> None:
         """Write what was learnt to its folder; to one for scratch files if that fails, which is told."""

@@ -137,7 +137,7 @@ def test_whatever_throws_after_the_charge_leaves_a_release(fit, tmp_path, monkey
     assert min(left.values()), left
 
 
-def test_a_model_is_there_though_the_ledger_fails_after_the_charge(fit, monkeypatch):
+def test_a_model_is_there_though_the_ledger_fails_after_the_charge(fit, tmp_path, monkeypatch):
     charged = Ledger.spent
 
     def failing(ledger: Ledger, run: str | None = None) -> object:
@@ -146,8 +146,10 @@ def test_a_model_is_there_though_the_ledger_fails_after_the_charge(fit, monkeypa
         return charged(ledger)
 
     monkeypatch.setattr(Ledger, "spent", failing)
-    with pytest.raises(OSError, match="a disk that is gone"):
-        fit.fit(ROWS, SCHEMA)
+    with pytest.raises(PrivityError, match="a disk that is gone") as told:
+        Publication(fit, tmp_path / "out").learn(ROWS, SCHEMA)
+    assert told.value.fields["release"] == tmp_path / "out"
+    is_gone_on_from(tmp_path / "out")
     assert len(fit.sample(7)) == 7
     assert fit.charged_.epsilon == fit.spent_.epsilon == 5
 
