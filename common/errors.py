@@ -36,9 +36,9 @@ class Catalogue(Enum):
     RELEASE_UNFINISHED = ErrorKind(
         "release-unfinished",
         "FAILED_PRECONDITION",
-        "the release {release} has no synthetic rows and no report: {reason}",
-        "Nothing that was learnt is lost, and going on costs nothing. Rows: privity sample {release} --rows N --out"
-        " rows.csv. The report: privity report {release}.",
+        "the release {file} has no synthetic rows and no report: {reason}",
+        "Nothing that was learnt is lost, and going on costs nothing. Rows: privity sample {file} --rows N --out"
+        " rows.csv. The report: privity report {file}.",
     )
     REHEARSAL_FAILED = ErrorKind(
         "rehearsal-failed",

@@ -112,7 +112,7 @@ def fetch_learnt(client: OperatorClient, run: str, last: RunEvent, out: Path, *,
     if LEARNT in last.remedy:
         client.fetch(run, out, signatures=signatures)
         reason = f"the run is {last.state}: {last.reason}"
-        raise PrivityError(Catalogue.RELEASE_UNFINISHED, release=out, reason=reason)
+        raise PrivityError(Catalogue.RELEASE_UNFINISHED, file=out, reason=reason)
 
 
 def check_completed(run: str, last: RunEvent) -> None:

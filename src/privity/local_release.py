@@ -106,4 +106,4 @@ class Publication:
 
 
 def _unfinished(release: Path, reason: str) -> PrivityError:
-    return PrivityError(Catalogue.RELEASE_UNFINISHED, release=release, reason=reason)
+    return PrivityError(Catalogue.RELEASE_UNFINISHED, file=release, reason=reason)

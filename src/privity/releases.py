@@ -166,7 +166,7 @@ class Release(Shown):
         schema = self._contents.schema
         if self._contents.unfinished:
             reason = "it ended before they were made"
-            raise PrivityError(Catalogue.RELEASE_UNFINISHED, release=self._folder, reason=reason)
+            raise PrivityError(Catalogue.RELEASE_UNFINISHED, file=self._folder, reason=reason)
         return as_pandas(read_decoded(self._folder / SYNTHETIC, schema), schema)
 
     @cached_property

@@ -128,7 +128,7 @@ def test_whatever_throws_after_the_charge_leaves_a_release(fit, tmp_path, monkey
             folder, how = out, "whole"
         except PrivityError as error:
             # Any other error names no release.
-            folder = Path(error.fields["release"])
+            folder = Path(error.fields["file"])
             how = "unfinished" if folder == out else "elsewhere"
         left[how] += 1
         verify_release(folder)
@@ -148,7 +148,7 @@ def test_a_model_is_there_though_the_ledger_fails_after_the_charge(fit, tmp_path
     monkeypatch.setattr(Ledger, "spent", failing)
     with pytest.raises(PrivityError, match="a disk that is gone") as told:
         Publication(fit, tmp_path / "out").learn(ROWS, SCHEMA)
-    assert told.value.fields["release"] == tmp_path / "out"
+    assert told.value.fields["file"] == tmp_path / "out"
     is_gone_on_from(tmp_path / "out")
     assert len(fit.sample(7)) == 7
     assert fit.charged_.epsilon == fit.spent_.epsilon == 5
