@@ -115,8 +115,10 @@ class Schema:
         of_before = () if before is None else before.attributes
         if {*closed, *of_before} != {*by.attributes} or found.keys() != {*closed}:
             raise ValueError("a discovery closes the domains that it is of, and no others")
-        others = (one for one in self.discoveries if one != before)
-        return replace(self, attributes=tuple(known), discoveries=joined((*others, by)))
+        by_name = {attribute.name: attribute for attribute in known}
+        rules = tuple(rule.over(by_name) for rule in self.row_constraints)
+        discoveries = joined((*(one for one in self.discoveries if one != before), by))
+        return replace(self, attributes=tuple(known), row_constraints=rules, discoveries=discoveries)
 
     def signed(self, run: str, release: str) -> Schema:
         """The same, its discoveries by this run being named as those of the release of this digest."""
@@ -396,7 +398,8 @@ def parse_schema(document: object, file: str) -> Schema:
     rules: tuple[RowConstraint, ...] = ()
     # A rule is about attributes, and says nothing while one of them is at fault.
     if not problems:
-        rules, problems = read_constraints(document.get("rowConstraints", []), attributes, file)
+        discovered = {name for entry in document.get("discoveries", ()) for name in entry["attributes"]}
+        rules, problems = read_constraints(document.get("rowConstraints", []), attributes, file, discovered)
     if problems:
         raise ProblemsFound(problems)
     carried = tuple((key, document[key]) for key in CARRIED if key in document)

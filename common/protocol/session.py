@@ -12,7 +12,7 @@ Where the rows are is the backend's: one owner's own (``privity.party.local_back
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -208,11 +208,21 @@ class Session:
         noise = share.noise(Tables(tuple(tables), tuple(weights)), self.backend.quota)
         return await self._tables(Round(self.run, phase, self._next_name(phase), noise), share)
 
-    async def score(self, phase: str, scores: Sequence[Score], share: Share) -> NoisyScores:
-        """Noisy sums over the parties of scores on their rows; they cost every party the share."""
+    async def score(
+        self,
+        phase: str,
+        scores: Sequence[Score],
+        share: Share,
+        charged: Callable[[], Awaitable[None]] | None = None,
+    ) -> NoisyScores:
+        """Noisy sums over the parties of scores on their rows; they cost every party the share.
+
+        Args:
+            charged: awaited when the cost is on the record, before any party is asked.
+        """
         noise = share.noise(Scores(tuple(scores)), self.backend.quota)
         round_ = Round(self.run, phase, self._next_name(phase), noise)
-        values, _ = await self._reveal(round_, share)
+        values, _ = await self._reveal(round_, share, charged)
         found = NoisyScores(values, round_.noise.law(1))
         if (sums := self.backend.plausible) is not None:
             self._judge(phase, sums.fault_of_scores(values.tolist(), found.law, self.rows))
@@ -311,7 +321,9 @@ class Session:
         self.backend.recorded(phase, self.record, answers)
         return place
 
-    async def _reveal(self, round_: Round, share: Share) -> tuple[np.ndarray, int]:
+    async def _reveal(
+        self, round_: Round, share: Share, charged: Callable[[], Awaitable[None]] | None = None
+    ) -> tuple[np.ndarray, int]:
         """What is revealed, and the place of its cost.
 
         Where only that is told what is asked for, it is the most that the share allows: how many tables it is of may
@@ -325,6 +337,8 @@ class Session:
         cost = Cost(round_.phase, words, loss, payers, noise_charge(round_.noise))
         place = self._record(round_.phase, cost)
         self.rounds.append(round_)
+        if charged is not None:
+            await charged()
         return await self.backend.reveal(round_), place
 
     async def _tables(self, round_: Round, share: Share) -> NoisyTables:

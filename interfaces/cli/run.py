@@ -34,6 +34,7 @@ from privity.deploy.operator.run_status import (
 )
 from privity.deploy.operator.run_submission import (
     check_completed,
+    fetch_learnt,
     foreseen_refusals,
     submit_run,
     with_concrete_algorithm,
@@ -80,7 +81,9 @@ def submit(
             _say({"run": run, **known, **({"foreseen": foreseen.document()} if foreseen and told else {})})
         return
     client = client_of(config)
-    check_completed(run, _silently(client, run) if as_json else _live(client, run))
+    last = _silently(client, run) if as_json else _live(client, run)
+    fetch_learnt(client, run, last, out)
+    check_completed(run, last)
     _fetch(client, run, out, as_json)
 
 

@@ -29,7 +29,7 @@ from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import run_request
 from privity.interfaces.cli.options import DialectOption, row_options, takes_run_options
-from privity.local_release import publish
+from privity.local_release import Publication
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import shown_on
 from privity.party.sources.rows import Rows
@@ -92,10 +92,11 @@ def synthesize_command(
         budget = parse_epsilon(epsilon), parse_delta(delta)
         for told in told_of_one_owner(declared, table.rows, algorithm, chosen, *budget):
             say(told)
+    publication = Publication(synthesizer, out, rows, automatic)
     started = time.monotonic()
-    synthesizer.fit(coded, declared)
+    publication.learn(coded, declared)
     learned = time.monotonic()
-    release = publish(synthesizer, out, rows, automatic)
+    release = publication.finish()
     ended = time.monotonic()
     charged, spent = synthesizer.charged_, synthesizer.spent_
     limit = f" of {readable(synthesizer.population_.total_epsilon)}"

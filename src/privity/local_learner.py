@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -35,6 +35,7 @@ from privity.common.release.shortcomings import beyond_note, modelled_alone
 from privity.common.runs.automatic_choice import check_automatic, choose
 from privity.common.runs.modelled_together import told_of_one_owner
 from privity.common.runs.planned_run import planned_session
+from privity.common.runs.rehearsed_release import rehearse_release
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.storage.safe_files import refuse_existing, write_text
 from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
@@ -72,7 +73,8 @@ class Fitted:
     """What one fit gave.
 
     Attributes:
-        charged: what it cost a person; spent: what all releases about these people have cost one of them so far.
+        charged: what it cost a person; spent: what all releases about these people have cost one of them so far. Both
+            as the ledger has them; until it was asked, what they are at most.
         session: in the process that fitted it.
     """
 
@@ -92,6 +94,8 @@ class LocalLearner:
     """
 
     algorithm: ClassVar[str] = AUTO
+    _when_learnt: Callable[[Fitted], None] | None = None
+    """Told of what was learnt as soon as it is, to keep it."""
 
     def __init__(
         self,
@@ -131,10 +135,13 @@ class LocalLearner:
         Raises:
             ProblemsFound: rows that do not fit the schema (the message shows values and is for the owner only).
             PrivityError: population-undeclared, budget-exhausted or ledger-unusable; bad-option: nothing says whose a
-                row is, or a domain would not be discovered.
+                row is, or a domain would not be discovered; rehearsal-failed: rows cannot be drawn under the rules of
+                the schema, as invented ones tell.
         """
         declared = given_schema(schema)
         declared.require_reviewed(schema if isinstance(schema, Path | str) else None)
+        if declared.row_constraints or self._when_learnt is not None:
+            rehearse_release(declared)
         coded = coded_by(table, person, order)
         algorithm, rows, first, run = self.algorithm, None, None, new_run()
         with closing(open_ledger(self.population, self.ledger)) as ledger, self._progress() as told:
@@ -157,6 +164,7 @@ class LocalLearner:
             if numbers and first is not None and rows is not None:
                 self._check_noise(declared, rows.rows, kind, budget)
             most = budget.most_of_a_person(population.rows_per_person)
+            before = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
             if first is not None:
                 most += first.mechanism.loss(RELATION).scaled(population.rows_per_person)
             # All of it, before any is spent.
@@ -176,10 +184,16 @@ class LocalLearner:
                     found = complete(discover(session, DOMAINS, share * SHARE))
                     session, share = session.recoded(found.schema, "table/"), share * (1 - SHARE) + found.left
                 model = complete(kind.learn(session, share, self.settings))
+                # Nothing that fails from here on loses it.
+                fitted = self._fitted = Fitted(
+                    algorithm, model, session.record, most, before + most, population, session
+                )
+                if self._when_learnt is not None:
+                    self._when_learnt(fitted)
                 spent = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
                 charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
         # All at once: several threads may fit one object, and the last one's results stand together.
-        self._fitted = Fitted(algorithm, model, session.record, charged, spent, population, session)
+        self._fitted = replace(fitted, charged=charged, spent=spent)
         return self
 
     def for_texts(self, schema: read.Schema, rows: int, *, numbers: bool = True) -> CategoryBudget | None:

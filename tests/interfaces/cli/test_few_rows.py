@@ -42,7 +42,9 @@ def test_three_hundred_rows_end_in_a_release_by_the_documented_path(tmp_path: Pa
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     table, schema, out = few_rows(tmp_path), tmp_path / "table.schema.json", tmp_path / "release"
     told = privity("schema", "draft", table, "--out", schema).stderr
-    assert "age, weight, admitted: 300 rows are too few to discover their domains at epsilon 1 and delta 0.000001." in told
+    assert (
+        "age, weight, admitted: 300 rows are too few to discover their domains at epsilon 1 and delta 0.000001." in told
+    )
     command = f"privity schema review {schema} " + " ".join(
         f"--bins {name}=SMALLEST,LARGEST,10" for name in ("age", "weight", "admitted")
     )
