@@ -15,6 +15,7 @@ import numpy as np
 from privity.common.data.attribute import Attribute
 from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
+from privity.party.sources.column_differences import difference_sql
 from privity.party.sources.fingerprint import cube_sql, mixed_sql
 from privity.party.sources.sql_coding import Numbers, code_sql, derived_sql, outside, part_sql, quoted
 from privity.party.sources.store import Store
@@ -88,7 +89,12 @@ class Questions:
     def _code(self, place: int, attribute: Attribute, column: Column, computed: bool, texts: Numbers | None) -> str:
         """SQL of an attribute's code."""
         made = f"{self._slot}_{place}"
-        if computed and attribute.compute is not None and attribute.compute.log is not None:
+        if computed and attribute.compute is not None and attribute.compute.less is not None:
+            other = self._store.columns[attribute.compute.less]
+            self._made[made], column = difference_sql(attribute, column, other)
+            attribute, column = attribute.of_difference, replace(column, name=made)
+            self._read[place] = column, True
+        elif computed and attribute.compute is not None and attribute.compute.log is not None:
             attribute = attribute.of_source
         elif computed and has_parts(attribute, column):
             self._made[made] = part_sql(attribute, column)
@@ -132,7 +138,7 @@ class Questions:
         if self._slots is None:
             return relation
         person, order = self._key_value(self._slots.person), self._key_value(self._slots.order)
-        names = map(quoted, (*dict.fromkeys(column.name for column, _ in self._read), *self._made))
+        names = map(quoted, dict.fromkeys((*(column.name for column, _ in self._read), *self._made)))
         number = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY {order}) AS {self._slot}"
         numbered = f"SELECT {', '.join([*names, number])} FROM {relation}"
         return f"({numbered}) AS numbered WHERE {self._slot} <= {self._slots.most}"

@@ -118,7 +118,7 @@ def test_the_digest_knows_what_is_computed_and_nothing_that_is_not_read():
         ({"from": "when", "part": "hour", "type": "date"}, "integer", "a date has no hour"),
         ({"from": "when", "part": "month", "type": "date", "format": "%d"}, "integer", "lacks the year"),
         ({"from": "when", "part": "month", "type": "date"}, "string", "is of type integer"),
-        ({"from": "when", "prefix": 2, "format": "%d"}, "string", "goes with part only"),
+        ({"from": "when", "prefix": 2, "format": "%d"}, "string", "goes with part and less only"),
         ({"from": "when", "groups": {"a": ["x"], "b": ["x"]}}, "string", "'x' is in the groups"),
         ({"from": "when", "log": 10}, "number", "needs bounds"),
     ],
