@@ -1,9 +1,10 @@
-"""Orders and sums that hold in every row of a table, and what would declare them; not private, like a draft."""
+"""Orders, sums and small gaps that hold in a table, and what would declare them; not private, like a draft."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations, permutations
 from keyword import iskeyword
 from math import comb
@@ -14,9 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from privity.common.data.attribute import Attribute
+from privity.common.data.attribute import PLAIN_KEYS, Attribute
+from privity.common.data.computation import FORM
 from privity.common.data.face_hints import face_hints
+from privity.common.data.made_columns import MOMENTS
 from privity.common.data.schema import Schema, parse_schema
+from privity.common.data.schema_document import plain_document
 from privity.common.data.table_reading import read_batches
 
 Numbers = npt.NDArray[np.float64]
@@ -40,6 +44,9 @@ MOST_SUMS = 100_000
 
 USED = 3
 """Rows in which a part of a sum is not 0, at the least."""
+
+NARROW = 0.1
+"""Interquartile range of a gap by that of each of its columns, up to which bins of these do not keep it."""
 
 MOST_ORDERS = 20
 
@@ -94,7 +101,7 @@ class Relations:
             self._orders = {(a, b) for a, b in self._orders if not (numbers[a] > numbers[b]).any()}
         if self._sums is None:
             self._sums = self._likely_sums(numbers)
-        self._sums = {total: parts for total, parts in self._sums.items() if _adds_up(numbers, total, parts)}
+        self._sums = {total: parts for total, parts in self._sums.items() if self._adds_up(numbers, total, parts)}
 
     def hints(self) -> list[str]:
         """What to declare."""
@@ -102,8 +109,10 @@ class Relations:
             return []
         numbers = np.concatenate(self._kept, axis=1)
         sums = self._clear_sums(numbers)
-        rules = self._clear_orders(numbers, [*sums])
+        tied = self._tied(numbers, sums)
+        rules = self._clear_orders(numbers, [*sums, *tied])
         found = [self._sum_in_words(total, parts) for total, parts in sums.items()]
+        found += [self._gap_in_words(column, base) for column, base in tied.items()]
         if rules:
             found.append(
                 "Orders that hold in every row that has both values, read off the rows. Those that hold by their "
@@ -114,7 +123,7 @@ class Relations:
 
     def _likely_sums(self, numbers: Numbers) -> dict[int, tuple[int, ...]]:
         """Totals and their parts by a few rows; of the fewest parts."""
-        places = [place for place, attribute in enumerate(self._attributes) if attribute.temporal is None]
+        places = list(range(len(self._attributes)))
         lacking = np.isnan(numbers[places]).sum(axis=0)
         rows = np.argsort(lacking, kind="stable")
         rows = rows[lacking[rows] == lacking[rows[0]]] if len(rows) else rows
@@ -128,7 +137,7 @@ class Relations:
             for total in places:
                 if total in found:
                     continue
-                same = (np.abs(sums - some[total]) <= EXACT * (1 + np.abs(some[total]))).all(axis=1)
+                same = (np.abs(sums - some[total]) <= self._tolerance(total, some[total])).all(axis=1)
                 fitting = [row for row in parts[same].tolist() if total not in row and self._may_add(total, row)]
                 if fitting and not (many == 1 and found.get(fitting[0][0]) == (total,)):
                     found[total] = tuple(fitting[0])
@@ -136,7 +145,38 @@ class Relations:
 
     def _may_add(self, total: int, parts: Sequence[int]) -> bool:
         """Whether a total of this type can have these parts."""
+        moments = [part for part in parts if self._attributes[part].temporal is not None]
+        if moments or self._attributes[total].temporal is not None:
+            rest = [self._attributes[part].type for part in parts if part not in moments]
+            one = [_kind(self._attributes[part]) for part in moments] == [_kind(self._attributes[total])]
+            return one and self._attributes[total].type in MOMENTS and set(rest) <= {"integer"}
         return self._attributes[total].type == "number" or all(self._attributes[p].type == "integer" for p in parts)
+
+    def _tolerance(self, total: int, values: Numbers) -> Numbers:
+        """By how much a sum may differ from these values of a total; dates and times are whole numbers."""
+        decimal = self._attributes[total].temporal is None
+        return EXACT * (1 + np.abs(values)) * decimal
+
+    def _adds_up(self, numbers: Numbers, total: int, parts: Sequence[int]) -> bool:
+        """Whether a total is the sum of its parts in each of some rows, and missing where one of them is."""
+        sums, found = numbers[list(parts)].sum(axis=0), numbers[total]
+        gone = np.isnan(sums)
+        right = np.abs(sums[~gone] - found[~gone]) <= self._tolerance(total, found[~gone])
+        return bool((np.isnan(found) == gone).all() and right.all())
+
+    def _tied(self, numbers: Numbers, sums: Mapping[int, Sequence[int]]) -> dict[int, int]:
+        """Columns that lie so near to another one that their bins would not keep the gap, with this other column."""
+        taken = {*sums, *(part for parts in sums.values() for part in parts)}
+        found: dict[int, int] = {}
+        for pair in combinations(range(len(self._attributes)), 2):
+            # Where there is an order, the smaller one is the base.
+            base, column = pair[::-1] if pair[::-1] in self._orders and pair not in self._orders else pair
+            alike = _form(self._attributes[base]) == _form(self._attributes[column])
+            if alike and column not in {*taken, *found, *found.values()} and base not in {*sums, *found}:
+                there = ~np.isnan(numbers[[base, column]]).any(axis=0)
+                if there.sum() >= LEAST_ROWS and _is_narrow(*numbers[[base, column]][:, there]):
+                    found[column] = base
+        return found
 
     def _clear_sums(self, numbers: Numbers) -> dict[int, tuple[int, ...]]:
         """Those of which each part says something, and of which none is made of another."""
@@ -166,12 +206,47 @@ class Relations:
 
     def _sum_in_words(self, total: int, parts: Sequence[int]) -> str:
         attribute, names = self._attributes[total], [self._attributes[part].name for part in parts]
-        missing = {"missingValues": list(attribute.missing)} if attribute.missing else {}
-        field = {"name": attribute.name, "type": attribute.type, "sum": names, **missing}
+        field = _total(attribute, names)
         return (
             f"{attribute.name} is {' + '.join(names)} in every row, read off the rows. If that is by its meaning, it "
             f"costs nothing: declare it as {json.dumps(field, ensure_ascii=False)}"
         )
+
+    def _gap_in_words(self, column: int, base: int) -> str:
+        made, first = self._attributes[column], self._attributes[base]
+        name = f"{made.name} less {first.name}"
+        while name in {attribute.name for attribute in self._attributes}:
+            name += "'"
+        whole = made.temporal is not None or made.type == first.type == "integer"
+        decimals = {} if whole else {"decimals": max(one.decimals or 0 for one in (made, first))}
+        missing = list(dict.fromkeys((*made.missing, *first.missing)))
+        gap = {
+            "name": name,
+            "type": "integer" if whole else "number",
+            "compute": {"from": made.name, "less": first.name},
+            "domain": "discover",
+            **({"constraints": {"minimum": 0}} if (base, column) in self._orders else {}),
+            **decimals,
+            **{
+                each.key: getattr(made, key)
+                for key, each in PLAIN_KEYS.items()
+                if each.of_rows and getattr(made, key) != each.default
+            },
+            **({"missingValues": missing} if missing else {}),
+        }
+        fields = [gap, _total(replace(made, missing=tuple(missing)), [first.name, name])]
+        return (
+            f"{made.name} lies near {first.name}, read off the rows: the bins of the two would not keep the gap. To "
+            f"model it, declare in the place of {made.name}: {json.dumps(fields, ensure_ascii=False)}"
+        )
+
+
+def _total(attribute: Attribute, names: Sequence[str]) -> dict[str, Any]:
+    """A field that is the sum of others."""
+    missing = {"missingValues": list(attribute.missing)} if attribute.missing else {}
+    form = {} if attribute.temporal is None else plain_document(attribute)
+    form = {key: value for key, value in form.items() if key in FORM}
+    return {"name": attribute.name, "type": attribute.type, **form, "sum": list(names), **missing}
 
 
 class _Numbers(dict[Any, float]):
@@ -198,12 +273,18 @@ def _kind(attribute: Attribute) -> tuple[object, ...]:
     return ("number",) if form is None else (attribute.type, form.unit, form.zone)
 
 
-def _adds_up(numbers: Numbers, total: int, parts: Sequence[int]) -> bool:
-    """Whether a total is the sum of its parts in each of some rows, and missing where one of them is."""
-    sums, found = numbers[list(parts)].sum(axis=0), numbers[total]
-    gone = np.isnan(sums)
-    right = np.abs(sums[~gone] - found[~gone]) <= EXACT * (1 + np.abs(found[~gone]))
-    return bool((np.isnan(found) == gone).all() and right.all())
+def _form(attribute: Attribute) -> tuple[object, ...]:
+    """What two attributes share whose difference can be computed; of others it is their own."""
+    if attribute.temporal is not None and attribute.type not in MOMENTS:
+        return (attribute.name,)
+    temporal = (attribute.format, attribute.timezone) if attribute.temporal is not None else ()
+    return (*_kind(attribute), *temporal, attribute.decimal_char, attribute.group_char, attribute.bare_number)
+
+
+def _is_narrow(base: Numbers, column: Numbers) -> bool:
+    """Whether their gap is spread little beside both; each shape (rows,), without missing values."""
+    low, high = np.quantile([base, column, column - base], [0.25, 0.75], axis=1)
+    return bool((high - low)[:2].min() > 0 and (high - low)[2] <= NARROW * (high - low)[:2].min())
 
 
 def _says_something(first: Numbers, second: Numbers) -> bool:
