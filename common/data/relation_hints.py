@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import combinations, permutations
 from keyword import iskeyword
 from math import comb
@@ -15,12 +14,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from privity.common.data.attribute import PLAIN_KEYS, Attribute
-from privity.common.data.computation import FORM
+from privity.common.data.attribute import Attribute
 from privity.common.data.face_hints import face_hints
+from privity.common.data.gap_fields import gap_fields, is_subtracted_alike, kind_of, total_field
 from privity.common.data.made_columns import MOMENTS
 from privity.common.data.schema import Schema, parse_schema
-from privity.common.data.schema_document import plain_document
 from privity.common.data.table_reading import read_batches
 
 Numbers = npt.NDArray[np.float64]
@@ -68,10 +66,15 @@ def relation_hints(schema: Schema, batches: Iterable[pd.DataFrame]) -> list[str]
         schema: the draft.
         batches: the table as texts.
     """
+    return relations_in(schema, batches).hints()
+
+
+def relations_in(schema: Schema, batches: Iterable[pd.DataFrame]) -> Relations:
+    """What holds in all rows of a table."""
     relations = Relations([attribute for attribute in schema.attributes if _has_order(attribute)])
     for frame in batches:
         relations.look(frame)
-    return relations.hints()
+    return relations
 
 
 class Relations:
@@ -85,7 +88,7 @@ class Relations:
         self._attributes = attributes
         self._numbers = [_Numbers(attribute) for attribute in attributes]
         pairs = permutations(range(len(attributes)), 2)
-        self._orders = {(a, b) for a, b in pairs if _kind(attributes[a]) == _kind(attributes[b])}
+        self._orders = {(a, b) for a, b in pairs if kind_of(attributes[a]) == kind_of(attributes[b])}
         self._sums: dict[int, tuple[int, ...]] | None = None
         self._kept: list[Numbers] = []
 
@@ -102,6 +105,13 @@ class Relations:
         if self._sums is None:
             self._sums = self._likely_sums(numbers)
         self._sums = {total: parts for total, parts in self._sums.items() if self._adds_up(numbers, total, parts)}
+
+    def gaps(self) -> list[str]:
+        """What to declare for columns that lie near to others."""
+        if not self._kept:
+            return []
+        numbers = np.concatenate(self._kept, axis=1)
+        return [self._gap_in_words(*pair) for pair in self._tied(numbers, self._clear_sums(numbers)).items()]
 
     def hints(self) -> list[str]:
         """What to declare."""
@@ -148,7 +158,7 @@ class Relations:
         moments = [part for part in parts if self._attributes[part].temporal is not None]
         if moments or self._attributes[total].temporal is not None:
             rest = [self._attributes[part].type for part in parts if part not in moments]
-            one = [_kind(self._attributes[part]) for part in moments] == [_kind(self._attributes[total])]
+            one = [kind_of(self._attributes[part]) for part in moments] == [kind_of(self._attributes[total])]
             return one and self._attributes[total].type in MOMENTS and set(rest) <= {"integer"}
         return self._attributes[total].type == "number" or all(self._attributes[p].type == "integer" for p in parts)
 
@@ -171,7 +181,7 @@ class Relations:
         for pair in combinations(range(len(self._attributes)), 2):
             # Where there is an order, the smaller one is the base.
             base, column = pair[::-1] if pair[::-1] in self._orders and pair not in self._orders else pair
-            alike = _form(self._attributes[base]) == _form(self._attributes[column])
+            alike = is_subtracted_alike(self._attributes[base], self._attributes[column])
             if alike and column not in {*taken, *found, *found.values()} and base not in {*sums, *found}:
                 there = ~np.isnan(numbers[[base, column]]).any(axis=0)
                 if there.sum() >= LEAST_ROWS and _is_narrow(*numbers[[base, column]][:, there]):
@@ -206,7 +216,7 @@ class Relations:
 
     def _sum_in_words(self, total: int, parts: Sequence[int]) -> str:
         attribute, names = self._attributes[total], [self._attributes[part].name for part in parts]
-        field = _total(attribute, names)
+        field = total_field(attribute, names)
         return (
             f"{attribute.name} is {' + '.join(names)} in every row, read off the rows. If that is by its meaning, it "
             f"costs nothing: declare it as {json.dumps(field, ensure_ascii=False)}"
@@ -214,39 +224,11 @@ class Relations:
 
     def _gap_in_words(self, column: int, base: int) -> str:
         made, first = self._attributes[column], self._attributes[base]
-        name = f"{made.name} less {first.name}"
-        while name in {attribute.name for attribute in self._attributes}:
-            name += "'"
-        whole = made.temporal is not None or made.type == first.type == "integer"
-        decimals = {} if whole else {"decimals": max(one.decimals or 0 for one in (made, first))}
-        missing = list(dict.fromkeys((*made.missing, *first.missing)))
-        gap = {
-            "name": name,
-            "type": "integer" if whole else "number",
-            "compute": {"from": made.name, "less": first.name},
-            "domain": "discover",
-            **({"constraints": {"minimum": 0}} if (base, column) in self._orders else {}),
-            **decimals,
-            **{
-                each.key: getattr(made, key)
-                for key, each in PLAIN_KEYS.items()
-                if each.of_rows and getattr(made, key) != each.default
-            },
-            **({"missingValues": missing} if missing else {}),
-        }
-        fields = [gap, _total(replace(made, missing=tuple(missing)), [first.name, name])]
+        fields = gap_fields(made, first, ordered=(base, column) in self._orders)
         return (
             f"{made.name} lies near {first.name}, read off the rows: the bins of the two would not keep the gap. To "
             f"model it, declare in the place of {made.name}: {json.dumps(fields, ensure_ascii=False)}"
         )
-
-
-def _total(attribute: Attribute, names: Sequence[str]) -> dict[str, Any]:
-    """A field that is the sum of others."""
-    missing = {"missingValues": list(attribute.missing)} if attribute.missing else {}
-    form = {} if attribute.temporal is None else plain_document(attribute)
-    form = {key: value for key, value in form.items() if key in FORM}
-    return {"name": attribute.name, "type": attribute.type, **form, "sum": list(names), **missing}
 
 
 class _Numbers(dict[Any, float]):
@@ -265,20 +247,6 @@ class _Numbers(dict[Any, float]):
 
 def _has_order(attribute: Attribute) -> bool:
     return attribute.numeric and (attribute.ordered or not attribute.categories)
-
-
-def _kind(attribute: Attribute) -> tuple[object, ...]:
-    """What two attributes share whose values can be compared."""
-    form = attribute.temporal
-    return ("number",) if form is None else (attribute.type, form.unit, form.zone)
-
-
-def _form(attribute: Attribute) -> tuple[object, ...]:
-    """What two attributes share whose difference can be computed; of others it is their own."""
-    if attribute.temporal is not None and attribute.type not in MOMENTS:
-        return (attribute.name,)
-    temporal = (attribute.format, attribute.timezone) if attribute.temporal is not None else ()
-    return (*_kind(attribute), *temporal, attribute.decimal_char, attribute.group_char, attribute.bare_number)
 
 
 def _is_narrow(base: Numbers, column: Numbers) -> bool:

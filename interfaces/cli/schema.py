@@ -14,11 +14,12 @@ from privity.common.data.attribute import ROLES, read_number
 from privity.common.data.dialect import dialect_option
 from privity.common.data.file_look import look_at
 from privity.common.data.joined_schemas import join_schemas
-from privity.common.data.relation_hints import row_hints
+from privity.common.data.relation_hints import relations_in, row_hints
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.schema_draft import LEAK_WARNING, drafted, recodings
 from privity.common.data.schema_review import ENDS, declared_public, undeclared_in_words, with_domain
 from privity.common.data.spreadsheet_formulas import warning
+from privity.common.data.table_reading import read_batches
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound, RowProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.node.process import dump_no_core
@@ -27,6 +28,7 @@ from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.release.attestations import release_digest
 from privity.common.release.release_contents import RUN
 from privity.common.release.release_folder import read_release
+from privity.common.release.rule_forecast import gap_hints, unkept_rules
 from privity.common.storage.safe_files import read_regular, refuse_existing, write_text
 from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
 from privity.common.text.first_few import first_few
@@ -34,7 +36,7 @@ from privity.common.text.terminal import agreed, answer, say
 from privity.discovery import Discover
 from privity.interfaces.cli.options import DialectOption, row_options
 from privity.interfaces.cli.schema_types import types
-from privity.party.sources.address import Address, parse_address, refuse_password
+from privity.party.sources.address import Address, Form, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
@@ -73,14 +75,22 @@ def check(
     say(f"{schema_file}: {len(schema.attributes)} attributes, {cells} categories and bins in all.")
     say(f"SHA-256 {schema.digest}")
     tell_formulas(schema)
+    tell_unkept_rules(schema)
     if address is None:
         for constraint in schema.row_constraints:
             say(f"Rule: {constraint.rule}")
+        for told in gap_hints(schema):
+            say(told)
     else:
         # How many places people fill is private where there are absent ones.
         say(f"{data}: {'all rows' if schema.absent_rows else f'{rows} rows, all'} in the domain.")
         _tell_wide_bins(address, schema)
         _tell_broken_rules(address, schema)
+        if address.form is Form.CSV:
+            read = address.read_by(schema)
+            batches = (batch for file in address.files for batch in read_batches(file, read))
+            for told in relations_in(read, batches).gaps():
+                say(told)
         for told in () if schema.absent_rows else repeated_keys(address, schema, default_memory()):
             say(told)
 
@@ -89,6 +99,12 @@ def tell_formulas(schema: Schema) -> None:
     """Warn of texts that a spreadsheet takes for formulas, if there are any."""
     if warned := warning(schema):
         say(f"Warning: {warned}", err=True)
+
+
+def tell_unkept_rules(schema: Schema) -> None:
+    """Warn of rules that rows of a model will hardly meet, if there are any."""
+    for told in unkept_rules(schema):
+        say(f"Warning: {told}", err=True)
 
 
 def _tell_broken_rules(address: Address, schema: Schema) -> None:
