@@ -25,6 +25,9 @@ PARTS = {
 FORM = ("type", "format", "timezone", "decimals")
 """Keys that say how a column of dates or times is read."""
 
+JOINT = " | "
+"""Between the texts of columns that are joined."""
+
 OF_DAYS = ("year", "quarter", "month", "week", "day", "weekday")
 DIGITS = 60
 """Of a power, beyond those of any column."""
@@ -32,7 +35,7 @@ DIGITS = 60
 
 @dataclass(frozen=True)
 class Computation:
-    """What is computed of which column; one of part, prefix or groups, log, and less.
+    """What is computed of which column; one of part, prefix or groups, log, less, and beside.
 
     Attributes:
         source: the column.
@@ -41,6 +44,7 @@ class Computation:
         groups: names of groups by the texts that they hold; after the prefix, if there is one.
         log: the base of a logarithm.
         less: another column, which is taken from the first one.
+        beside: other columns, whose texts are joined with those of the first one.
         document: as declared; of a difference also with the form of its columns.
     """
 
@@ -52,14 +56,15 @@ class Computation:
     groups: Mapping[str, str] | None = None
     log: int | None = None
     less: str | None = None
+    beside: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
-        return hash((self.source, self.part, self.prefix, self.log, self.less))
+        return hash((self.source, self.part, self.prefix, self.log, self.less, self.beside))
 
     @property
     def sources(self) -> tuple[str, ...]:
         """All columns that are read."""
-        return (self.source,) if self.less is None else (self.source, self.less)
+        return (self.source, *self.beside) if self.less is None else (self.source, self.less)
 
     @property
     def of_numbers(self) -> bool:
@@ -115,11 +120,14 @@ def read_computation(declared: Mapping[str, Any], fields: Mapping[str, Mapping[s
     Raises:
         FormError: it cannot be computed so.
     """
-    kinds = [key for key in ("part", "prefix", "groups", "log", "less") if key in declared]
-    if kinds not in (["part"], ["prefix"], ["groups"], ["prefix", "groups"], ["log"], ["less"]):
-        raise FormError("compute", "it does not say what is computed.", "Declare part, prefix, groups, log or less.")
+    kinds = [key for key in ("part", "prefix", "groups", "log", "less", "with") if key in declared]
+    if kinds not in (["part"], ["prefix"], ["groups"], ["prefix", "groups"], ["log"], ["less"], ["with"]):
+        remedy = "Declare part, prefix, groups, log, less or with."
+        raise FormError("compute", "it does not say what is computed.", remedy)
     if "less" in declared:
         return _difference(declared, fields)
+    if declared["from"] in declared.get("with", ()):
+        raise FormError("compute", "it is a column beside itself.", "Name other columns in 'with'.")
     document = tuple(declared.items())
     source = declared["from"]
     if "part" not in declared:
@@ -127,7 +135,10 @@ def read_computation(declared: Mapping[str, Any], fields: Mapping[str, Mapping[s
             raise FormError("compute", f"{sorted(odd)[0]!r} goes with part and less only.", "Leave it out.")
         groups = declared.get("groups")
         members = None if groups is None else _members(groups)
-        return Computation(source, document, prefix=declared.get("prefix"), groups=members, log=declared.get("log"))
+        beside = tuple(declared.get("with", ()))
+        return Computation(
+            source, document, prefix=declared.get("prefix"), groups=members, log=declared.get("log"), beside=beside
+        )
     known = {**fields.get(source, {}), **declared}
     if known.get("type") not in (types := ("date", "datetime", "time")):
         message = f"{source!r} is of no declared type that has parts."

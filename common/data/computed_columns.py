@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Context, Decimal
 from fractions import Fraction
 
+from privity.common.data.computation import JOINT
 from privity.common.data.dialect import PLAIN
 from privity.common.data.frame_values import (
     MISSING,
@@ -24,8 +25,8 @@ ALL_DIGITS = Context(prec=2500)
 
 
 def columns_as_declared(schema: Schema, columns: Mapping[str, Sequence[Value]]) -> dict[str, Sequence[Value]]:
-    """Columns of an owner's table, each value as the schema writes it, and those of differences."""
-    columns = {**columns, **differences(schema, columns)}
+    """Columns of an owner's table, each value as the schema writes it, and those that are computed of several."""
+    columns = {**columns, **of_several(schema, columns)}
     found = dict(columns)
     for place, (column, computed) in enumerate(schema.columns_of(columns)):
         if column in columns and (schema.dialect.forgiving or schema.marks[place] != PLAIN):
@@ -33,22 +34,38 @@ def columns_as_declared(schema: Schema, columns: Mapping[str, Sequence[Value]]) 
     return found
 
 
-def differences(schema: Schema, columns: Mapping[str, Sequence[Value]]) -> dict[str, Sequence[Value]]:
-    """Columns of the differences that a table does not have itself, of columns as they stand in it.
+def of_several(schema: Schema, columns: Mapping[str, Sequence[Value]]) -> dict[str, Sequence[Value]]:
+    """Columns that a table does not have itself and that are computed of several ones, as these stand in it.
 
-    A value is a number; missing if that of one column is; or what is none, if one cannot be read.
+    A value is the difference of two numbers, or joined texts; missing if that of one column is; or what is no number,
+    if one cannot be read.
     """
-    return {
-        attribute.name: _differences(schema, place, columns[compute.source], columns[compute.less])
-        for place, attribute in enumerate(schema.attributes)
-        if (compute := attribute.compute) is not None
-        and compute.less is not None
-        and attribute.name not in columns
-        and {*compute.sources} <= columns.keys()
-    }
+    found: dict[str, Sequence[Value]] = {}
+    for place, attribute in enumerate(schema.attributes):
+        compute = attribute.compute
+        if compute is None or len(compute.sources) == 1 or attribute.name in columns:
+            continue
+        if {*compute.sources} <= columns.keys():
+            rows = zip(*(columns[name] for name in compute.sources), strict=True)
+            found[attribute.name] = (_joined if compute.beside else _differences)(schema, place, rows)
+    return found
 
 
-def _differences(schema: Schema, place: int, first: Sequence[Value], second: Sequence[Value]) -> list[Value]:
+def _joined(schema: Schema, place: int, rows: Iterable[tuple[Value, ...]]) -> list[Value]:
+    attribute = schema.attributes[place]
+
+    def joined(row: tuple[Value, ...]) -> Value:
+        read = [as_declared(schema, place, value, computed=True) for value in row]
+        if any(value in attribute.missing_texts if isinstance(value, str) else value == MISSING for value in read):
+            return MISSING
+        unread = [value for value in read if is_unread(attribute, value)]
+        return unread[0] if unread else JOINT.join(value if isinstance(value, str) else value.text for value in read)
+
+    known: dict[tuple[Value, ...], Value] = {}
+    return [known[row] if row in known else known.setdefault(row, joined(row)) for row in rows]
+
+
+def _differences(schema: Schema, place: int, rows: Iterable[tuple[Value, ...]]) -> list[Value]:
     attribute = schema.attributes[place]
     source = attribute.of_source
     numbers: dict[Value, int | Fraction | Cell | None] = {}
@@ -66,7 +83,7 @@ def _differences(schema: Schema, place: int, first: Sequence[Value], second: Seq
             numbers[value] = found
         return numbers[value]
 
-    def difference(pair: tuple[Value, Value]) -> Value:
+    def difference(pair: tuple[Value, ...]) -> Value:
         left, right = (number(value) for value in pair)
         if MISSING in (left, right):
             return MISSING
@@ -84,14 +101,14 @@ def _differences(schema: Schema, place: int, first: Sequence[Value], second: Seq
             known[gap] = Cell(Sort.NUMBER, str(ALL_DIGITS.divide(Decimal(gap.numerator), Decimal(gap.denominator))))
         return known[gap]
 
-    return list(map(difference, zip(first, second, strict=True)))
+    return list(map(difference, rows))
 
 
 def with_computed(columns: Mapping[str, Sequence[Value]], schema: Schema) -> Mapping[str, Sequence[Value]]:
     """The columns of a table, and those of attributes that are computed of them."""
     found = dict(columns)
     for attribute in schema.attributes:
-        if attribute.name in columns or attribute.compute is None or attribute.compute.less is not None:
+        if attribute.name in columns or attribute.compute is None or len(attribute.compute.sources) > 1:
             continue
         if attribute.compute.source in columns:
             known: dict[Value, Value] = {}

@@ -83,6 +83,8 @@ class FieldForm:
             self.fault("type", "compute", message, f"Declare the type {wanted}.")
         if compute.less is not None:
             self._check_columns(compute)
+        if compute.beside and "categories" not in self.item:
+            self.fault("compute", "compute", "joined texts need categories.", "Declare 'categories'.")
         ends = PARTS.get(compute.part or "")
         if ends is not None and not {"categories", "edges", "bins", "domain"} & self.item.keys():
             first, last = ends

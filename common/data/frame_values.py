@@ -149,6 +149,8 @@ def code_in_source(attribute: Attribute, value: Value) -> int | None:
         return code_of(attribute.of_source, value)
     if compute.less is not None:
         return code_of(attribute.of_difference, value)
+    if compute.beside:
+        return code_of(attribute, value)
     found = computed_value(attribute, value)
     return attribute.code_outside if found is None else code_of(attribute, found)
 
@@ -192,7 +194,7 @@ def is_unread(attribute: Attribute, value: Value, computed: bool = False) -> boo
     """
     if isinstance(value, str):
         return False
-    if computed and attribute.compute is not None and attribute.compute.less is not None:
+    if computed and attribute.compute is not None and len(attribute.compute.sources) > 1:
         return is_unread(attribute, value)
     if computed and attribute.compute is not None and attribute.compute.log is None:
         moment = attribute.compute.moment

@@ -14,7 +14,7 @@ import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column, code_type
-from privity.common.data.computed_columns import differences
+from privity.common.data.computed_columns import of_several
 from privity.common.data.csv_reading import (
     Batch,
     Places,
@@ -83,7 +83,7 @@ def read_batches(
     used = {*schema.names, *schema.columns}
     known = used if schema.extra_columns else None
     for batch in csv_batches(path, schema.dialect, schema.columns, used=known, at=at):
-        computed = differences(schema, dict(zip(batch.names, batch.columns, strict=True)))
+        computed = of_several(schema, dict(zip(batch.names, batch.columns, strict=True)))
         columns = {
             name: list(map(texts[schema.index(name)].__getitem__, column))
             if name in schema.names
@@ -222,7 +222,7 @@ class Coder:
         if any(problem.rule == "duplicate-column" for problem in self._problems):
             return []
         columns = dict(zip(batch.names, batch.columns, strict=True))
-        computed = differences(self.schema, columns)
+        computed = of_several(self.schema, columns)
         return [
             self._code(place, attribute, computed.get(attribute.name, columns[column]), batch.numbers)
             for place, (attribute, (column, _)) in enumerate(

@@ -35,6 +35,7 @@ from privity.common.text.first_few import first_few
 from privity.common.text.terminal import agreed, answer, say
 from privity.discovery import Discover
 from privity.interfaces.cli.options import DialectOption, row_options
+from privity.interfaces.cli.schema_combinations import combinations
 from privity.interfaces.cli.schema_types import types
 from privity.party.sources.address import Address, Form, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows
@@ -46,6 +47,7 @@ from privity.party.sources.rows import Rows
 
 schema_app = typer.Typer(help="Draft, check or discover the schema of a table.", no_args_is_help=True)
 schema_app.command("types")(types)
+schema_app.command("combinations")(combinations)
 
 
 @schema_app.command("check")

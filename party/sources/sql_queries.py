@@ -15,8 +15,8 @@ import numpy as np
 from privity.common.data.attribute import Attribute
 from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
-from privity.party.sources.column_differences import difference_sql
 from privity.party.sources.fingerprint import cube_sql, mixed_sql
+from privity.party.sources.several_columns import difference_sql, joined_sql
 from privity.party.sources.sql_coding import Numbers, code_sql, derived_sql, outside, part_sql, quoted
 from privity.party.sources.store import Store
 from privity.party.sources.store_columns import Column, Kind, has_parts, is_moment
@@ -94,6 +94,12 @@ class Questions:
             self._made[made], column = difference_sql(attribute, column, other)
             attribute, column = attribute.of_difference, replace(column, name=made)
             self._read[place] = column, True
+        elif computed and attribute.compute is not None and attribute.compute.beside:
+            found = [self._store.columns[name] for name in attribute.compute.sources]
+            values = [self._store.value(one) for one in found]
+            self._made[made] = joined_sql(attribute, list(zip(found, values, strict=True)))
+            attribute, column = replace(attribute, compute=None), replace(column, name=made, kind=Kind.TEXT)
+            self._read[place] = column, True
         elif computed and attribute.compute is not None and attribute.compute.log is not None:
             attribute = attribute.of_source
         elif computed and has_parts(attribute, column):
@@ -101,7 +107,7 @@ class Questions:
             column = replace(column, kind=Kind.INTEGER)
         elif is_moment(attribute, column):
             self._made[made] = column.number
-        value = quoted(made) if made in self._made else self._store.value(column)
+        value = quoted(made) if made in self._made and column.kind is not Kind.TEXT else self._store.value(column)
         return code_sql(attribute, column, value, texts)
 
     def column(self, attribute: int) -> tuple[Column, bool]:

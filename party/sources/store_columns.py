@@ -99,9 +99,9 @@ def column_problems(
         if column is None:
             remedy = "Add it (a view will do), or take it out of the schema."
             problems.append(Problem(source, shorten(name), "missing-column", "no such column.", remedy))
-        elif attribute.compute is not None and computed and (other := attribute.compute.less) not in (None, *columns):
+        elif computed and (gone := _without(attribute, columns)):
             remedy = "Add it (a view will do), or take it out of the schema."
-            problems.append(Problem(source, shorten(other), "missing-column", "no such column.", remedy))
+            problems.append(Problem(source, shorten(gone), "missing-column", "no such column.", remedy))
         elif computed and not is_computed(attribute, column, columns):
             problems.append(_uncomputed(attribute, column, source))
         elif not computed and not _is_fit(attribute, column):
@@ -117,6 +117,10 @@ def is_computed(attribute: Attribute, column: Column, columns: Mapping[str, Colu
     """Whether the attribute can be computed of the column, and of the other one if it is a difference."""
     compute = attribute.compute
     assert compute is not None
+    if compute.beside:
+        return all(
+            columns[name].kind in (Kind.TEXT, Kind.INTEGER) and not columns[name].loose for name in compute.sources
+        )
     if compute.less is not None:
         both = column, columns[compute.less]
         if compute.moment is None:
@@ -125,6 +129,12 @@ def is_computed(attribute: Attribute, column: Column, columns: Mapping[str, Colu
     if compute.log is not None:
         return _is_fit(attribute.of_source, column)
     return column.kind is Kind.TEXT or (has_parts(attribute, column) and bool(column.part))
+
+
+def _without(attribute: Attribute, columns: Mapping[str, Column]) -> str:
+    """A column that the attribute is computed of and that is not there; empty if all are."""
+    names = () if attribute.compute is None else attribute.compute.sources
+    return next((name for name in names if name not in columns), "")
 
 
 def _is_exact(column: Column) -> bool:
@@ -186,7 +196,7 @@ def _unfit(attribute: Attribute, column: Column, source: str) -> Problem:
 
 def _uncomputed(attribute: Attribute, column: Column, source: str) -> Problem:
     message = f"the column {_its_type(column)}, and {shorten(attribute.name)} is not computed of such a one here."
-    text = "" if attribute.compute is None or attribute.compute.less else ", or make this one text"
+    text = "" if attribute.compute is None or attribute.compute.less is not None else ", or make this one text"
     remedy = column.remedy or f"Add a column {shorten(attribute.name)} by a view{text}."
     return Problem(source, shorten(column.name), "column-type", message, remedy)
 

@@ -1,13 +1,16 @@
-"""The difference of two columns of a store as SQL, exact, and missing where one of them is.
+"""What is computed of several columns of a store, as SQL: exact, and missing where one of them is.
 
-What it is, ``privity.common.data.computed_columns.differences`` says of their texts.
+What it is, ``privity.common.data.computed_columns.of_several`` says of their texts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from privity.common.data.attribute import Attribute
+from privity.common.data.computation import JOINT
 from privity.common.data.temporal_pattern import SECOND
-from privity.party.sources.sql_coding import quoted
+from privity.party.sources.sql_coding import quoted, text_literal
 from privity.party.sources.store_columns import Column, Kind
 
 FAR = 2**62
@@ -36,6 +39,20 @@ def difference_sql(attribute: Attribute, column: Column, less: Column) -> tuple[
     unread = " OR ".join(part for part in (odd, uneven) if part)
     made = f"CASE {nothing} WHEN {unread} THEN {UNREAD} {far} ELSE {left} - {right} END"
     return f"CAST({made} AS DECIMAL(38, 1))", Column(column.name, Kind.DECIMAL, "difference", 1)
+
+
+def joined_sql(attribute: Attribute, columns: Sequence[tuple[Column, str]]) -> str:
+    """SQL of the texts of columns, joined.
+
+    Args:
+        columns: of texts or integers, each with SQL of its value.
+    """
+    parts = []
+    for column, value in columns:
+        text = value if column.kind is Kind.TEXT else f"CAST({value} AS VARCHAR)"
+        missing = ", ".join(map(text_literal, attribute.missing_texts))
+        parts.append(f"CASE WHEN {text} IN ({missing}) THEN NULL ELSE {text} END" if missing else text)
+    return f" || {text_literal(JOINT)} || ".join(f"({part})" for part in parts)
 
 
 def _decimal(attribute: Attribute, column: Column, scale: int) -> str:
