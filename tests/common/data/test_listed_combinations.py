@@ -69,12 +69,12 @@ def test_a_column_that_tells_the_rows_apart_is_the_attribute() -> None:
 
 def test_what_is_on_no_list_is_refused_or_another_one() -> None:
     frame = pd.DataFrame({"sex": "f", "city": ["x", "y"], "state": ["A", "B"], "zone": ["1", "1"]})
-    with pytest.raises(ProblemsFound, match="outside the domain: 'y | B | 1'"):
+    with pytest.raises(ProblemsFound, match=r"outside the domain: 'y \| B \| 1'"):
         encode(frame, schema_of(LIST), "t")
     key = {**FIELDS[1], "categories": ["x", "other"], "outOfDomain": "other", "other": "other"}
     key.pop("domain")
     schema = schema_of({"city": ["x", "y"], "state": ["A", "B"]}, [FIELDS[0], key, FIELDS[2]])
-    assert encode(frame.assign(city=["x", "nowhere"]), schema, "t").column(1).tolist() == [0, 2]
+    assert encode(frame.drop(columns="zone").assign(city=["x", "nowhere"]), schema, "t").column(1).tolist() == [0, 2]
     assert {tuple(row) for row in sampled(schema)[["city", "state"]].to_numpy().tolist()} == {
         ("x", "A"), ("y", "B"), ("other", "other"),
     }  # fmt: skip
@@ -82,7 +82,7 @@ def test_what_is_on_no_list_is_refused_or_another_one() -> None:
 
 @given(
     rows=st.lists(
-        st.tuples(*(st.none() | st.sampled_from(LIST[name]) for name in ("city", "state")), st.none() | st.integers(1, 3)),
+        st.tuples(*(st.none() | st.sampled_from(some) for some in (["x", "y", "z"], ["A", "B"], [1, 2, 3]))),
         min_size=1, max_size=8,
     )
 )  # fmt: skip

@@ -27,6 +27,8 @@ from privity.party.sources.open_rows import load_table, open_rows
 from privity.party.sources.sql_queries import Slots
 from tests.harness import postgresql
 
+pytestmark = pytest.mark.external
+
 EPOCH = datetime(1970, 1, 1)
 MANY = [-(2**40), -1000, -3, -1, 0, 1, 2, 5, 60, 1000, 86_400, 10**6, 2**40]
 
@@ -181,7 +183,6 @@ def test_a_table_that_has_the_difference_itself_is_read_there(tmp_path: Path) ->
     assert read_table(tmp_path / "t.csv", schema).column(0).tolist() == [7]
 
 
-@pytest.mark.external
 def test_a_server_subtracts_as_a_file_is_read(server: postgresql.Server) -> None:
     rng = np.random.default_rng(1)
     moments = [datetime(2000, 1, 1) + timedelta(microseconds=int(n)) for n in rng.integers(0, 10**15, 40)]
