@@ -20,6 +20,7 @@ from privity.common.data.gap_fields import gap_fields, is_subtracted_alike, tota
 from privity.common.data.row_constraints import RowConstraint, decoded
 from privity.common.data.schema import Schema
 from privity.common.release.synthetic_rows import REDRAWS
+from privity.common.synthesis.learning.domain_discovery import stand_in
 
 CELLS = 64
 """Cells of a rule's attributes that are looked at, at most."""
@@ -97,7 +98,8 @@ def _invented(attribute: Attribute, rule: RowConstraint) -> Attribute:
     step = Fraction(1, 10**attribute.places)
     near = {edge for mark in marks for edge in (mark, mark + step) if low < edge < high}
     edges = tuple(sorted({low, high, *near, *(low + (high - low) * place / 8 for place in range(1, 8))}))
-    return replace(attribute, discover=False, absent=False, edges=edges, histogram=None)
+    (closed,) = stand_in(Schema("", (attribute,))).attributes
+    return replace(closed, absent=False, edges=edges)
 
 
 def _in_words(rule: RowConstraint, known: Mapping[str, Attribute]) -> str:
