@@ -75,8 +75,8 @@ class FieldForm:
         except FormError as error:
             self.fault("compute", "compute", error.message, error.remedy)
             return None
-        wanted = "integer" if compute.part or compute.moment else "number" if compute.log else "string"
-        if compute.of_numbers and compute.less and self.type in ("integer", "number"):
+        wanted = "integer" if compute.part or compute.moment else "number" if compute.of_numbers else "string"
+        if compute.less is not None and self.type == "integer":
             wanted = self.type
         if self.type != wanted:
             message = f"what is computed is of type {wanted}, and {self.type} is declared."
