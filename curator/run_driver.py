@@ -129,7 +129,7 @@ class RunDriver:
         self._waiting = waiting
 
     async def drive(self, release: Path) -> None:
-        """Write the release, or raise what ended the run; an unfinished one is there if that was after it had learnt."""
+        """Write the release, or raise what ended the run; after it had learnt, an unfinished one is there."""
         if self._finished(release):
             # An earlier process wrote it and died before it could say so.
             await asyncio.to_thread(remove_scratch, release)

@@ -18,7 +18,7 @@ from itertools import pairwise
 from math import floor
 
 from privity.common.data.bin_labels import bin_labels
-from privity.common.data.computation import Computation
+from privity.common.data.computation import FORM, Computation
 from privity.common.data.field_keys import PlainKey, plain
 from privity.common.data.measured_range import MeasuredRange
 from privity.common.data.temporal import TEMPORAL, Temporal, temporal
@@ -129,10 +129,19 @@ class Attribute:
 
     @cached_property
     def of_source(self) -> Attribute:
-        """Of a logarithm: the same codes as bins of the numbers that it is of."""
+        """Of a logarithm: the same codes as bins of the numbers that it is of; of a difference: how both are read."""
         assert self.compute is not None
+        if self.compute.less is not None:
+            form = {key: value for key, value in self.compute.document if key in FORM}
+            plain = {key: getattr(self, key) for key in ("decimal_char", "group_char", "bare_number")}
+            return Attribute(self.name, form.pop("type", self.type), missing=self.missing, **form, **plain)
         edges = tuple(self.compute.power(edge) for edge in self.coding_edges)
         return replace(self, type="number", edges=edges, bins=None, decimals=None, histogram=None, compute=None)
+
+    @cached_property
+    def of_difference(self) -> Attribute:
+        """The same codes, where texts that mean a missing value of a column mean nothing."""
+        return replace(self, missing=self.missing and ("",), compute=None)
 
     @property
     def numeric(self) -> bool:
@@ -152,7 +161,7 @@ class Attribute:
     @cached_property
     def beyond_doubles(self) -> bool:
         """Whether exact values of its domain are integers that doubles do not tell apart."""
-        reach = (*self.edges, *self.categories, *self._missing_numbers)
+        reach = (*self.edges, *self.categories, *self.missing_numbers)
         return (self.type == "integer" or self.exact) and any(abs(int(value)) >= WHOLE_DOUBLES for value in reach)
 
     @cached_property
@@ -317,7 +326,7 @@ class Attribute:
 
     def code_of_number(self, text: str) -> int | None:
         """Return the code of a number, given as a decimal: a missing value if a text that means one reads as it."""
-        if self.numeric and self.missing and self.read(text) in self._missing_numbers:
+        if self.numeric and self.missing and self.read(text) in self.missing_numbers:
             return self.missing_code
         return self.code_of(text)
 
@@ -326,7 +335,7 @@ class Attribute:
         if self.temporal is None:
             return self.code_of(text)
         number = self.temporal.of_value(kind, text)
-        if number is not None and number in self._missing_numbers:
+        if number is not None and number in self.missing_numbers:
             return self.missing_code
         code = None if number is None else self._code_at(number)
         return self._other_code if code is None else code
@@ -348,7 +357,8 @@ class Attribute:
         return self._other_code if self.missing_code is None else self.missing_code
 
     @cached_property
-    def _missing_numbers(self) -> frozenset[int | Fraction]:
+    def missing_numbers(self) -> frozenset[int | Fraction]:
+        """The numbers that texts for missing values read as."""
         return frozenset(number for text in self.missing if (number := self.read(text)) is not None)
 
     def _code_of_value(self, text: str) -> int | None:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -103,20 +103,11 @@ def as_declared(schema: Schema, place: int, value: Value, *, computed: bool = Fa
         return MISSING
     attribute, marks = schema.attributes[place], schema.marks[place]
     number = attribute.type in ("integer", "number") and not (
-        computed and attribute.compute and not attribute.compute.log
+        computed and attribute.compute and not attribute.compute.of_numbers
     )
     if marks == PLAIN or not number or value in attribute.missing_texts:
         return value
     return marks.plain(value) or NO_NUMBER
-
-
-def columns_as_declared(schema: Schema, columns: Mapping[str, Sequence[Value]]) -> dict[str, Sequence[Value]]:
-    """Columns of an owner's table, each value as the schema writes it."""
-    found = dict(columns)
-    for place, (column, computed) in enumerate(schema.columns_of(columns)):
-        if column in columns and (schema.dialect.forgiving or schema.marks[place] != PLAIN):
-            found[column] = [as_declared(schema, place, value, computed=computed) for value in columns[column]]
-    return found
 
 
 def code_in(schema: Schema, place: int, value: Value, *, computed: bool = False) -> int | None:
@@ -156,6 +147,10 @@ def code_in_source(attribute: Attribute, value: Value) -> int | None:
         return None
     if compute.log is not None:
         return code_of(attribute.of_source, value)
+    if compute.less is not None:
+        return code_of(attribute.of_difference, value)
+    if compute.beside:
+        return code_of(attribute, value)
     found = computed_value(attribute, value)
     return attribute.code_outside if found is None else code_of(attribute, found)
 
@@ -180,20 +175,6 @@ def computed_value(attribute: Attribute, value: Value) -> Value | None:
     return None if number is None else Cell(Sort.NUMBER, str(compute.of_number(number)))
 
 
-def with_computed(columns: Mapping[str, Sequence[Value]], schema: Schema) -> Mapping[str, Sequence[Value]]:
-    """The columns of a table, and those of attributes that are computed of them."""
-    found = dict(columns)
-    for attribute in schema.attributes:
-        if attribute.compute is not None and attribute.name not in columns and attribute.compute.source in columns:
-            known: dict[Value, Value] = {}
-            for value in columns[attribute.compute.source]:
-                if value not in known:
-                    missing = value in attribute.missing
-                    known[value] = MISSING if missing else computed_value(attribute, value) or MISSING
-            found[attribute.name] = [known[value] for value in columns[attribute.compute.source]]
-    return found
-
-
 def number_of(attribute: Attribute, value: Value) -> int | Fraction | None:
     """The number that a value is of an attribute of numbers, whatever the domain; None if it is none."""
     if isinstance(value, str):
@@ -213,6 +194,8 @@ def is_unread(attribute: Attribute, value: Value, computed: bool = False) -> boo
     """
     if isinstance(value, str):
         return False
+    if computed and attribute.compute is not None and len(attribute.compute.sources) > 1:
+        return is_unread(attribute, value)
     if computed and attribute.compute is not None and attribute.compute.log is None:
         moment = attribute.compute.moment
         read = value.sort is Sort.NUMBER if moment is None else moment.takes(value.sort.value)

@@ -23,7 +23,13 @@ from privity.common.data.attribute import PLAIN_KEYS, UNDECLARED, Attribute, Gro
 from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks, dialect_problems
 from privity.common.data.row_constraints import RowConstraint, read_constraints
-from privity.common.data.schema_document import exact_text, field_document, nested_lists, plain_document
+from privity.common.data.schema_document import (
+    exact_text,
+    field_document,
+    nested_lists,
+    plain_document,
+    points_in_words,
+)
 from privity.common.data.schema_fields import FieldReader
 from privity.common.data.unread_columns import UnreadColumn, is_unread_column, read_unread_column, with_made
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
@@ -161,7 +167,10 @@ class Schema:
         return tuple(attribute.name for attribute in self.attributes)
 
     def columns_of(self, there: Collection[str]) -> tuple[tuple[str, bool], ...]:
-        """For each attribute its column in a table of such columns, and whether the attribute is computed of it."""
+        """For each attribute its column in a table of such columns, and whether the attribute is computed of it.
+
+        A difference is computed of this column and of the one that it is less.
+        """
         names = set(there)
         return tuple(
             (attribute.name, False)
@@ -173,12 +182,23 @@ class Schema:
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns that are read of a table, in the order of the fields: where attributes are, or their sources."""
-        return tuple(dict.fromkeys(column for column, _ in self.columns_of(())))
+        return self.columns_read(())
+
+    def columns_read(self, there: Collection[str]) -> tuple[str, ...]:
+        """The columns that are read of a table of such columns, each once."""
+        names = set(there)
+        return tuple(
+            dict.fromkeys(
+                column
+                for a in self.attributes
+                for column in ((a.name,) if a.compute is None or a.name in names else a.compute.sources)
+            )
+        )
 
     @cached_property
     def known_columns(self) -> frozenset[str]:
         """Columns that a table may have: of attributes, of what these are computed of, and some that are not read."""
-        sources = (a.compute.source for a in self.attributes if a.compute is not None)
+        sources = (source for a in self.attributes if a.compute is not None for source in a.compute.sources)
         return frozenset((*self.names, *sources, *(column.name for column in self.unread), *self.left_out))
 
     @cached_property
@@ -255,7 +275,7 @@ class Schema:
                 "outOfDomain": attribute.out_of_domain,
                 "other": None if attribute.other is None else exact_text(attribute.other),
             }
-            | _points_in_words(attribute)
+            | points_in_words(attribute)
             | ({} if attribute.compute is None else {"compute": dict(attribute.compute.document)})
             | plain_document(attribute, digest=True)
             for attribute in self.attributes
@@ -310,29 +330,6 @@ class Schema:
             reason = f"{named} is a draft: values of {first_few(self.undeclared)} were read off the rows"
             hint = f"Replace them by what is publicly known, or declare them public field by field: {mark}"
             raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
-
-
-def _points_in_words(attribute: Attribute) -> dict[str, Any]:
-    """What its public grid follows from; or the decimals to which values are rounded, and how they are drawn."""
-    if attribute.discover and not attribute.edges:
-        return {"open": True}
-    if attribute.discover:
-        ends = [str(attribute.edges[0]), str(attribute.edges[-1])]
-        return {"grid": [*ends, attribute.decimals or 0], **_form_in_words(attribute)}
-    found = _form_in_words(attribute)
-    if attribute.edges and attribute.decimals is not None:
-        found["decimals"] = attribute.decimals
-    if attribute.histogram is not None:
-        found["histogram"] = [[str(edge) for edge in attribute.histogram.edges], list(attribute.histogram.weights)]
-    return found
-
-
-def _form_in_words(attribute: Attribute) -> dict[str, Any]:
-    """What texts of dates and times follow from, beside their type."""
-    if attribute.temporal is None:
-        return {}
-    zone = {} if attribute.timezone is None else {"timezone": attribute.timezone}
-    return {"decimals": attribute.decimals or 0, "format": attribute.format, **zone}
 
 
 def load_schema(path: Path | str) -> Schema:

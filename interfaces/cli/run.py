@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from privity.common.consortium.member_folder import SCHEMA
+from privity.common.data.schema import load_schema
 from privity.common.formats import read_json
 from privity.common.privacy.budget import readable
 from privity.common.protocol.declared_options import Taker
@@ -40,6 +42,7 @@ from privity.deploy.operator.run_submission import (
     with_concrete_algorithm,
 )
 from privity.interfaces.cli.options import takes_run_options
+from privity.interfaces.cli.schema import tell_unkept_rules
 
 run_app = typer.Typer(no_args_is_help=True, help="Submit and follow the runs of a consortium.")
 
@@ -71,6 +74,8 @@ def submit(
     if foreseen is not None and not as_json:
         for line in foreseen.refusals_in_words():
             say(line, err=True)
+    if not as_json and (file := config.parent / SCHEMA).exists():
+        tell_unkept_rules(load_schema(file).over(request.get("attributes")))
     run = submit_run(config, request, name, token)
     if not as_json:
         say(run)

@@ -14,11 +14,12 @@ from privity.common.data.attribute import ROLES
 from privity.common.data.dialect import dialect_option
 from privity.common.data.file_look import Look, look_at
 from privity.common.data.joined_schemas import join_schemas
-from privity.common.data.relation_hints import row_hints
+from privity.common.data.relation_hints import relations_in, row_hints
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.schema_draft import LEAK_WARNING, drafted
 from privity.common.data.schema_review import declared_public, undeclared_in_words
 from privity.common.data.spreadsheet_formulas import warning
+from privity.common.data.table_reading import read_batches
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound, RowProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.node.process import dump_no_core
@@ -27,6 +28,7 @@ from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.release.attestations import release_digest
 from privity.common.release.release_contents import RUN
 from privity.common.release.release_folder import read_release
+from privity.common.release.rule_forecast import gap_hints, unkept_rules
 from privity.common.storage.safe_files import read_regular, refuse_existing, write_text
 from privity.common.synthesis.learning.category_discovery import open_texts
 from privity.common.synthesis.learning.domain_discovery import undiscovered
@@ -34,9 +36,10 @@ from privity.common.text.first_few import first_few
 from privity.common.text.terminal import agreed, can_ask, say
 from privity.discovery import Discover
 from privity.interfaces.cli.options import DialectOption, row_options
+from privity.interfaces.cli.schema_combinations import combinations
 from privity.interfaces.cli.schema_ends import asked_ends, asked_of_few_rows, tell_few_rows, with_given_bins
 from privity.interfaces.cli.schema_types import types
-from privity.party.sources.address import Address, parse_address, refuse_password
+from privity.party.sources.address import Address, Form, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
@@ -51,6 +54,7 @@ ENDS_QUESTION = (
 
 schema_app = typer.Typer(help="Draft, check or discover the schema of a table.", no_args_is_help=True)
 schema_app.command("types")(types)
+schema_app.command("combinations")(combinations)
 
 
 @schema_app.command("check")
@@ -85,15 +89,23 @@ def check(
             " first; several owners do it before they found a consortium (privity schema discover --categories-only)."
         )
     tell_formulas(schema)
+    tell_unkept_rules(schema)
     if address is None:
         for constraint in schema.row_constraints:
             say(f"Rule: {constraint.rule}")
+        for told in gap_hints(schema):
+            say(told)
     else:
         # How many places people fill is private where there are absent ones.
         say(f"{data}: {'all rows' if schema.absent_rows else f'{rows} rows, all'} in the domain.")
         _tell_wide_bins(address, schema)
         _tell_broken_rules(address, schema)
         tell_few_rows(schema, rows or 0, str(schema_file))
+        if address.form is Form.CSV:
+            read = address.read_by(schema)
+            batches = (batch for file in address.files for batch in read_batches(file, read))
+            for told in relations_in(read, batches).gaps():
+                say(told)
         for told in () if schema.absent_rows else repeated_keys(address, schema, default_memory()):
             say(told)
 
@@ -102,6 +114,12 @@ def tell_formulas(schema: Schema) -> None:
     """Warn of texts that a spreadsheet takes for formulas, if there are any."""
     if warned := warning(schema):
         say(f"Warning: {warned}", err=True)
+
+
+def tell_unkept_rules(schema: Schema) -> None:
+    """Warn of rules that rows of a model will hardly meet, if there are any."""
+    for told in unkept_rules(schema):
+        say(f"Warning: {told}", err=True)
 
 
 def _tell_broken_rules(address: Address, schema: Schema) -> None:

@@ -29,6 +29,7 @@ from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import run_request
 from privity.interfaces.cli.options import DialectOption, row_options, takes_run_options
+from privity.interfaces.cli.schema import tell_unkept_rules
 from privity.local_release import Publication
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import shown_on
@@ -63,6 +64,7 @@ def synthesize_command(
     refuse_existing(out)
     declared = load_schema(schema)
     declared.require_reviewed(schema)
+    tell_unkept_rules(declared)
     if algorithm == AUTO:
         check_automatic(chosen)
     else:

@@ -158,7 +158,8 @@ def known_texts(store: Store, schema: Schema, slots: Slots | None) -> dict[str, 
     columns = schema.columns_of(store.columns)
     for place, (attribute, (name, computed)) in enumerate(zip(schema.attributes, columns, strict=True)):
         column = store.columns[name]
-        if not is_read_apart(attribute, column, computed):
+        several = attribute.compute is not None and len(attribute.compute.sources) > 1
+        if not is_read_apart(attribute, column, computed) or (computed and several):
             continue
         query = (
             f"SELECT DISTINCT {store.value(column)} AS found FROM {store.relation} "

@@ -48,6 +48,9 @@ FITTING = {
 """By the attribute's type. How a broken number or a truth value would be spelled as a text is nobody's to guess."""
 
 
+MOST_PLACES = 18
+"""Digits after the point of a decimal of which differences are computed."""
+
 MICROSECONDS = 1_000_000
 """Of a second."""
 
@@ -96,7 +99,10 @@ def column_problems(
         if column is None:
             remedy = "Add it (a view will do), or take it out of the schema."
             problems.append(Problem(source, shorten(name), "missing-column", "no such column.", remedy))
-        elif computed and not is_computed(attribute, column):
+        elif computed and (gone := _without(attribute, columns)):
+            remedy = "Add it (a view will do), or take it out of the schema."
+            problems.append(Problem(source, shorten(gone), "missing-column", "no such column.", remedy))
+        elif computed and not is_computed(attribute, column, columns):
             problems.append(_uncomputed(attribute, column, source))
         elif not computed and not _is_fit(attribute, column):
             problems.append(_unfit(attribute, column, source))
@@ -107,13 +113,35 @@ def _is_fit(attribute: Attribute, column: Column) -> bool:
     return column.kind in fitting(attribute) and (bool(column.number) or not is_moment(attribute, column))
 
 
-def is_computed(attribute: Attribute, column: Column) -> bool:
-    """Whether the attribute can be computed of the column."""
+def is_computed(attribute: Attribute, column: Column, columns: Mapping[str, Column]) -> bool:
+    """Whether the attribute can be computed of the column, and of the other one if it is a difference."""
     compute = attribute.compute
     assert compute is not None
+    if compute.beside:
+        return all(
+            columns[name].kind in (Kind.TEXT, Kind.INTEGER) and not columns[name].loose for name in compute.sources
+        )
+    if compute.less is not None:
+        both = column, columns[compute.less]
+        if compute.moment is None:
+            return all(_is_exact(one) for one in both)
+        return column.kind is both[1].kind is not Kind.TEXT and all(_is_fit(attribute.of_source, one) for one in both)
     if compute.log is not None:
         return _is_fit(attribute.of_source, column)
     return column.kind is Kind.TEXT or (has_parts(attribute, column) and bool(column.part))
+
+
+def _without(attribute: Attribute, columns: Mapping[str, Column]) -> str:
+    """A column that the attribute is computed of and that is not there; empty if all are."""
+    names = () if attribute.compute is None else attribute.compute.sources
+    return next((name for name in names if name not in columns), "")
+
+
+def _is_exact(column: Column) -> bool:
+    """Whether its numbers are decimals of few digits, of which a store has exact differences."""
+    return not column.loose and (
+        column.kind is Kind.INTEGER or (column.kind is Kind.DECIMAL and column.scale in range(MOST_PLACES + 1))
+    )
 
 
 def has_parts(attribute: Attribute, column: Column) -> bool:
@@ -168,7 +196,8 @@ def _unfit(attribute: Attribute, column: Column, source: str) -> Problem:
 
 def _uncomputed(attribute: Attribute, column: Column, source: str) -> Problem:
     message = f"the column {_its_type(column)}, and {shorten(attribute.name)} is not computed of such a one here."
-    remedy = column.remedy or f"Add a column {shorten(attribute.name)} by a view, or make this one text."
+    text = "" if attribute.compute is None or attribute.compute.less is not None else ", or make this one text"
+    remedy = column.remedy or f"Add a column {shorten(attribute.name)} by a view{text}."
     return Problem(source, shorten(column.name), "column-type", message, remedy)
 
 
