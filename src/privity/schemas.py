@@ -24,6 +24,7 @@ from privity.common.data.schema_review import ENDS, declared_public, domain_in_w
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import USUAL, Budget, Number, parse_delta, parse_epsilon, readable
 from privity.common.public_names import public
+from privity.common.runs.asked_fields import asked_fields
 from privity.common.runs.few_rows import DECLARED_BINS, hidden_numbers, in_words
 from privity.common.storage.safe_files import write_text
 from privity.common.text.first_few import first_few
@@ -243,6 +244,20 @@ class Schema:
                 + "".join(f". {told}" for told in self._few_rows()),
             )  # fmt: skip
         found = Schema(declared_public(self._document, names, role))
+        found._drafted_for = self._drafted_for
+        return found
+
+    def review(self, role: str = "data owner") -> Schema:
+        """Ask about each field that is still marked, here and now: a draft with the answers, which is left as it is.
+
+        Of a number that is to be discovered it asks for the smallest and largest possible value. What is answered with
+        yes is declared public, as by ``reviewed``.
+
+        Raises:
+            ProblemsFound: a role that there is not.
+        """
+        document, declared = asked_fields(self.table_schema(), "schema")
+        found = Schema(declared_public(document, declared, role))
         found._drafted_for = self._drafted_for
         return found
 
