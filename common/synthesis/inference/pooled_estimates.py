@@ -33,6 +33,21 @@ LEAST_VARIANCE = 1e-6
 """Of noise that no count ever has, so that exact counts are no division by zero."""
 
 
+MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
+"""Mean absolute value of a normal variable, in standard deviations."""
+
+
+def noise_distance(deviations: float, rows: int, excess: float = 0.0) -> float:
+    """Total variation distance from true shares that noise alone makes: its expectation, above 1 where noise is all.
+
+    Args:
+        deviations: standard deviations of the noise on all counts, added up.
+        rows: that the counts add up to.
+        excess: kurtosis of the noise over that of a normal law; of heavier tails the mean is less.
+    """
+    return MEAN_OF_NORMAL * (1 - excess / 24) / 2 * deviations / rows
+
+
 @dataclass(frozen=True)
 class Pooled:
     """An estimated table of counts.
@@ -85,9 +100,9 @@ class Pooled:
 
     @property
     def distance(self) -> float:
-        """Total variation distance from the true shares that the error alone makes, its expectation; at most 1."""
-        error = math.sqrt(2 / math.pi) * np.sqrt(np.maximum(self.estimate.variances, 0.0)).sum()
-        return min(1.0, float(error) / (2 * self.rows))
+        """Total variation distance from the true shares that the error alone makes: see ``noise_distance``."""
+        deviations = float(np.sqrt(np.maximum(self.estimate.variances, 0.0)).sum())
+        return noise_distance(deviations, self.rows, self.excess)
 
 
 def _whole(widths: Numbers) -> Numbers:
@@ -131,7 +146,8 @@ class PooledEstimates:
     """Estimates from noisy tables.
 
     Args:
-        tables: independent of each other; those over fewer rows than others count where nothing else does.
+        tables: independent of each other; those over fewer rows than others count where nothing else does. More may
+            be added.
         variables: of a table's law that the noise on one cell amounts to, K/(K-t).
 
     Attributes:
@@ -139,21 +155,32 @@ class PooledEstimates:
     """
 
     def __init__(self, tables: Sequence[NoisyTable], derived: DerivedAttributes, variables: Fraction) -> None:
-        self._tables, self._derived, self._variables = tables, derived, variables
+        self._derived, self._variables = derived, variables
+        self._tables: list[NoisyTable] = []
+        self._views: list[dict[int, _Told]] = []
         self._told: dict[Marginal, Grouping] = {}
         self._cells: dict[Marginal, tuple[Marginal, Grouping, npt.NDArray[np.int64]]] = {}
-        self._views = [self._view(table.attributes) for table in tables]
         self._holding: dict[Marginal, list[int]] = {}
-        parts: dict[int, set[int]] = {}
-        for place, (table, view) in enumerate(zip(tables, self._views, strict=True)):
-            held = sorted(view)
-            for some in [*((a,) for a in held), *combinations(held, 2)]:
-                self._holding.setdefault(some, []).append(place)
-            for index in table.attributes:
-                if derived.base[index] != index:
-                    parts.setdefault(derived.base[index], set()).add(index)
-        self.parts = {attribute: tuple(sorted(found)) for attribute, found in parts.items()}
         self._sums: dict[int, list[_Sums]] = {}
+        self.parts: dict[int, tuple[int, ...]] = {}
+        for table in tables:
+            self.add(table)
+
+    def add(self, table: NoisyTable) -> frozenset[int]:
+        """One more table; gives the attributes that it tells something of."""
+        place, base = len(self._tables), self._derived.base
+        view = self._view(table.attributes)
+        self._tables.append(table)
+        self._views.append(view)
+        for attribute in view:
+            self._holding.setdefault((attribute,), []).append(place)
+            self._sums.pop(attribute, None)
+        for pair in combinations(view, 2):
+            self._holding.setdefault(pair, []).append(place)
+        for index in table.attributes:
+            if base[index] != index:
+                self.parts[base[index]] = tuple(sorted({*self.parts.get(base[index], ()), index}))
+        return frozenset(view)
 
     def one(self, attribute: int) -> Pooled | None:
         """An attribute's counts; None if no table tells its codes."""
@@ -173,10 +200,10 @@ class PooledEstimates:
             cells = table.counts.size // size
             counts = table.counts.sum(axis=tuple(i for i in range(table.counts.ndim) if i != axis), dtype=np.float64)
             designs.append(Design((code,), 1 / (max(table.variance, LEAST_VARIANCE) * cells), counts))
-            excesses.append(self._excess(place, cells))
+            excesses.append(excess_of(table, self._variables, cells))
         estimate = least_squares([code], designs, rows)
         excess = _excess_of_mean([design.weight for design in designs], excesses)
-        codes = self._derived.derive(index, np.arange(self._derived.domain[self._derived.base[index]]))
+        codes = self._derived.derive(index, np.arange(self._derived.domain[self._derived.base[index]])).astype(np.int64)
         return Pooled(((index,),), (Grouping(codes, size),), False, rows, tuple(used), estimate, excess)
 
     def of(self, *attributes: int) -> Pooled | None:
@@ -216,7 +243,7 @@ class PooledEstimates:
         if unknowns([len(grouping.labels) for grouping in told], designs) > MOST_UNKNOWNS:
             target, designs = _alike(told, designs)
         weights = [self._weight(place, attributes) for place in main]
-        excesses = [self._excess(place, self._rest(place, attributes)) for place in main]
+        excesses = [excess_of(self._tables[i], self._variables, self._rest(i, attributes)) for i in main]
         return Pooled(
             groups,
             told,
@@ -298,10 +325,6 @@ class PooledEstimates:
         """One over the variance of the noise on such a count."""
         return 1 / (max(self._tables[place].variance, LEAST_VARIANCE) * self._rest(place, attributes))
 
-    def _excess(self, place: int, cells: int) -> float:
-        """Excess kurtosis of the noise on the sum of so many cells of a table."""
-        return 3 / float(self._variables * cells) if self._tables[place].law.name == LAPLACE else 0.0
-
     def _view(self, marginal: Marginal) -> dict[int, _Told]:
         """For each attribute that a table says something of, what it tells; by attribute, in ascending order."""
         of: dict[int, list[int]] = {}
@@ -339,6 +362,11 @@ def _alike(target: Sequence[Grouping], designs: Sequence[Design]) -> tuple[tuple
         if all(g is None or g is wanted for g, wanted in zip(design.groupings, target, strict=True))
     ]
     return tuple(codes[grouping] for grouping in target), kept
+
+
+def excess_of(table: NoisyTable, variables: Fraction, cells: int = 1) -> float:
+    """Excess kurtosis of the noise on the sum of so many cells of a table, of which one has so many variables."""
+    return 3 / float(variables * cells) if table.law.name == LAPLACE else 0.0
 
 
 def _excess_of_mean(weights: Sequence[float], excesses: Sequence[float]) -> float:
