@@ -52,7 +52,7 @@ def pairs(pooled: PooledEstimates, table: CodedTable) -> list[Pair]:
     known = [a for a, one in enumerate(table.schema.attributes) if not one.discover]
     every = [(a, b) for a, b in combinations(known, 2) if domain[a] * domain[b] <= TABLE_CELLS]
     margins = [pooled.of(a, b) for a, b in every]
-    measured = _strengths([None if one is None else _noisy(one) for one in margins])
+    measured = measured_strengths(margins)
     found: list[Pair] = []
     for some in _batches(every, domain):
         tables = [(joint, table.rows, NOTHING) for joint in contingency_tables(table, some)]
@@ -61,6 +61,11 @@ def pairs(pooled: PooledEstimates, table: CodedTable) -> list[Pair]:
             place = len(found)
             found.append(Pair(a, b, measured[place], margins[place], synthetic))
     return found
+
+
+def measured_strengths(margins: Sequence[Pooled | None]) -> list[Strength | None]:
+    """Of estimates of pairs; None where there is none."""
+    return _strengths([None if one is None else _noisy(one) for one in margins])
 
 
 def shown(found: Sequence[Pair]) -> list[Pair]:
