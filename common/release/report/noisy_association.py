@@ -12,11 +12,12 @@ by chance is known.
 
 Where there is a dependence, noise moves it in proportion, too: by the variance of the sum of L o N, o cell by cell,
 with L = 2 A' (W o D) B - R 1' - 1 C', R_i = sum_j w_ij D_ij^2 / p_i and C_j alike, as the weights follow from noisy
-margins (each less its mean). Both variances together give the error bar of V, by a normal law. It is of V as it is
-weighted here, so that it may end below a V that is made by rare cells.
+margins (each less its mean). Both variances together give the error bar of V, by a normal law.
 
 A cell that is rarer than its noise is large weighs as one that is as common: otherwise the rarest cells, of which a
-noisy marginal says nothing, would decide. Only a departure that no noise makes has its own weight.
+noisy marginal says nothing, would decide. Only a departure that no noise makes has its own weight. What the rare
+cells together seem to add at their own weights, less what noise adds, lengthens the error bar: it may still end below
+a V that is made by a few of them.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def strengths(counts: npt.NDArray[np.number], rows: Numbers, noises: Sequence[No
     # What is in a cell is in its row and its column too: their product is not below its square.
     common = np.maximum(product, np.where(certain, apart**2, np.sqrt(v)))
     common[common == 0] = 1
-    by_chance = spreads = np.zeros(len(joint))
+    by_chance = spreads = rare = np.zeros(len(joint))
     r, c = joint.shape[1:]
     alpha, beta = (1 / r - p)[:, :, None], (1 / c - q)[:, None, :]
     noise = v * (1 - 1 / r) * (1 - 1 / c) + s * (1 - 1 / r) * beta**2 + t * (1 - 1 / c) * alpha**2
@@ -135,10 +136,12 @@ def strengths(counts: npt.NDArray[np.number], rows: Numbers, noises: Sequence[No
         slope = 2 * _twice_centred(apart / common, p, q) - _by_margins(terms, p, q)
         linear = _moved(slope, v, s, t)
         by_chance, spreads = CHANCE * np.sqrt(quadratic), WITHIN * np.sqrt(quadratic + linear)
+        lighter = np.divide(1, product, out=1 / common, where=product > 0) - 1 / common
+        rare = np.where(v[:, 0, 0] > 0, np.maximum(0.0, ((apart**2 - noise) * lighter).sum(axis=(1, 2))), 0.0)
     phi = ((apart**2 - noise) / common).sum(axis=(1, 2))
     most = np.maximum(1, np.minimum(some_rows, some_columns) - 1)
     found, low, high = (
-        np.minimum(1.0, np.sqrt(np.maximum(0.0, x) / most)) for x in (phi, phi - spreads, phi + spreads)
+        np.minimum(1.0, np.sqrt(np.maximum(0.0, x) / most)) for x in (phi, phi - spreads, phi + spreads + rare)
     )
     bits = _information(apart, product, common, noise, certain)
     values = [found, np.maximum(found - low, high - found), bits, np.sqrt(by_chance / most)]

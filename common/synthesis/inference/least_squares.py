@@ -177,6 +177,10 @@ class Estimate:
             part: Numbers = np.ones((1, 1))
             for i in self._kept(block):
                 roots = self._axes[i].roots
+                if len(roots) == 1:
+                    # The mean alone: none of an interaction.
+                    part = part * (1 - self._axes[i].sizes[0] / shape[i] if i in axes else self._axes[i].sizes[0])
+                    continue
                 mean = np.outer(roots, roots)
                 part = _product(part, np.eye(len(roots)) - mean / shape[i] if i in axes else mean)
             free = math.prod(shape[i] - len(self._axes[i].sizes) for i in block.contrasts)
@@ -287,6 +291,8 @@ def _solved(
     """The unknowns of a block, shape (codes of the axes with a contrast, atoms of the others), and their covariance."""
     kept = [i for i in range(len(axes)) if i not in contrasts]
     size = math.prod(len(axes[i].sizes) for i in kept)
+    if size == 1:
+        return _solved_alone(axes, contrasts, designs, rows)
     normal, unit, full = np.zeros((size, size)), np.zeros((size, size)), False
     right: Numbers = np.zeros([len(a.sizes) if i in kept else len(a.labels) for i, a in enumerate(axes)])
     for design in designs:
@@ -322,6 +328,25 @@ def _solved(
         flat = exact + (flat - exact @ normal) @ covariance
     shape = [right.shape[i] for i in order]
     return flat.reshape(shape).transpose(np.argsort(order)), covariance
+
+
+def _solved_alone(
+    axes: Sequence[_Axis], contrasts: tuple[int, ...], designs: Sequence[Design], rows: int
+) -> tuple[Numbers, Numbers]:
+    """The same where the other axes have one atom each: an average by inverse variance."""
+    kept = tuple(i for i in range(len(axes)) if i not in contrasts)
+    codes = math.prod(len(axes[i].labels) for i in kept)
+    if not contrasts:
+        return np.full([1] * len(axes), rows / math.sqrt(codes)), np.zeros((1, 1))
+    whole, total = 0.0, np.zeros([len(axis.labels) if i in contrasts else 1 for i, axis in enumerate(axes)])
+    for design in designs:
+        # A sum over codes has the noise of all of them; a table without the axis is that sum itself.
+        weight = design.weight / math.prod(design.counts.shape[i] for i in kept)
+        total = total + weight * design.counts.sum(axis=kept, keepdims=True)
+        whole += weight
+    for i in contrasts:
+        total = axes[i].contrasts(total, i)
+    return total / (whole * math.sqrt(codes)), np.full((1, 1), 1 / (whole * codes))
 
 
 def _orthogonal(vector: Numbers) -> Numbers:

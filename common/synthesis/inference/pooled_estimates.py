@@ -9,7 +9,7 @@ of the tables.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -140,6 +140,13 @@ class _Sums:
     places: npt.NDArray[np.int64]
     weights: Numbers
     counts: Numbers
+
+    def others(self, places: Iterable[int]) -> npt.NDArray[np.bool_]:
+        """Which of the tables have none of these places."""
+        found, looked_for = np.ones(len(self.places), dtype=bool), np.fromiter(places, np.int64)
+        at = np.minimum(np.searchsorted(self.places, looked_for), len(found) - 1)
+        found[at[self.places[at] == looked_for]] = False
+        return found
 
 
 class PooledEstimates:
@@ -275,7 +282,7 @@ class PooledEstimates:
             for sums in self._sums_of(attribute):
                 if sums.rows != rows:
                     continue
-                alone = np.isin(sums.places, list(several), invert=True) if several else np.ones(len(sums.places), bool)
+                alone = sums.others(several)
                 if alone.any():
                     groupings = tuple(sums.grouping if i == axis else None for i in range(len(attributes)))
                     weighted = sums.weights[alone] @ sums.counts[alone]
