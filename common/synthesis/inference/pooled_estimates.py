@@ -58,7 +58,7 @@ class Pooled:
         groupings: for each axis the cell of each code of its attribute.
         whole: whether each axis tells its attribute's code.
         rows: public number that the counts add up to.
-        tables: places of the noisy tables that it is made of and that hold all the attributes; others tell of its
+        tables: places of the noisy marginals that it is made of and that hold all the attributes; others tell of its
             margins.
         estimate: the counts and the covariance of their error.
         excess: kurtosis of a count's error over that of a normal law, at most about; 0 for Gaussian noise.
@@ -150,7 +150,7 @@ class _Sums:
 
 
 class PooledEstimates:
-    """Estimates from noisy tables.
+    """Estimates from noisy marginals.
 
     Args:
         tables: independent of each other; those over fewer rows than others count where nothing else does. More may
@@ -214,7 +214,7 @@ class PooledEstimates:
         return Pooled(((index,),), (Grouping(codes, size),), False, rows, tuple(used), estimate, excess)
 
     def of(self, *attributes: int) -> Pooled | None:
-        """The table of distinct attributes, its axes in their order; None if no noisy table holds them all.
+        """The table of distinct attributes, its axes in their order; None if no noisy marginal holds them all.
 
         It is over their codes if a table is, else over the groups of the finest one.
         """
