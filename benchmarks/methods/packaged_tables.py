@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -63,3 +64,12 @@ def packaged(name: str, data: Data) -> pd.DataFrame:
     if found.suffix == ".parquet":
         return pd.read_parquet(found)
     return pd.read_csv(found, sep="\t" if file.endswith(".dat") else ",")
+
+
+def without_open_texts(table: Path, schema: Path) -> None:
+    """Take out of a table and its draft the texts that are to be discovered."""
+    draft = json.loads(schema.read_text(encoding="utf-8"))
+    draft["fields"] = [one for one in draft["fields"] if one["type"] != "string" or "categories" in one]
+    schema.write_text(json.dumps(draft), encoding="utf-8")
+    texts = pd.read_csv(table, dtype=str, keep_default_na=False)
+    texts[[one["name"] for one in draft["fields"]]].to_csv(table, index=False)

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from privity.asked_fields import asked_fields
 from privity.common.data.attribute import ROLES
 from privity.common.data.dialect import dialect_option
 from privity.common.data.file_look import Look, look_at
@@ -29,7 +30,6 @@ from privity.common.release.attestations import release_digest
 from privity.common.release.release_contents import RUN
 from privity.common.release.release_folder import read_release
 from privity.common.release.rule_forecast import gap_hints, unkept_rules
-from privity.common.runs.asked_fields import asked_fields
 from privity.common.storage.safe_files import read_regular, refuse_existing, write_text
 from privity.common.synthesis.learning.category_discovery import open_texts
 from privity.common.synthesis.learning.domain_discovery import undiscovered

@@ -6,10 +6,10 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from privity.asked_fields import asked_ends
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import USUAL, Budget
-from privity.common.runs.asked_fields import asked_ends
 from privity.common.runs.few_rows import DECLARED_BINS, hidden_numbers, in_words, with_ends
 from privity.common.text.first_few import FEW
 from privity.common.text.terminal import say

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from privity import given
+from privity.asked_fields import asked_fields
 from privity.column_types import Types, drafted_types, open_schema
 from privity.common.data import schema as read
 from privity.common.data.field_keys import FORM
@@ -24,7 +25,6 @@ from privity.common.data.schema_review import ENDS, declared_public, domain_in_w
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import USUAL, Budget, Number, parse_delta, parse_epsilon, readable
 from privity.common.public_names import public
-from privity.common.runs.asked_fields import asked_fields
 from privity.common.runs.few_rows import DECLARED_BINS, hidden_numbers, in_words
 from privity.common.storage.safe_files import write_text
 from privity.common.text.first_few import first_few

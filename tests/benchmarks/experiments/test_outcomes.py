@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from benchmarks.data import Data
 from benchmarks.experiments.outcomes import EXPERIMENT, broken, points_of, refusal
-from benchmarks.methods.packaged_tables import ENDS, FILES, OTHER_FILES, packaged
+from benchmarks.methods.packaged_tables import ENDS, FILES, OTHER_FILES, packaged, without_open_texts
 
 
 def test_every_table_is_taken_as_drafted_and_small_ones_with_ends_that_a_person_gives() -> None:
@@ -29,6 +30,20 @@ def test_a_table_is_read_from_a_folder_of_packages(name: str, tmp_path: Path) ->
     else:
         rows.to_csv(file, index=False, sep="\t" if file.suffix == ".dat" else ",")
     pd.testing.assert_frame_equal(packaged(name, Data(tmp_path, tmp_path / "scratch")), rows)
+
+
+def test_only_texts_that_are_to_be_discovered_are_taken_out(tmp_path: Path) -> None:
+    table, schema = tmp_path / "table.csv", tmp_path / "schema.json"
+    table.write_text("age,sex,city\n018,f,Bonn\n87,m,\n", encoding="utf-8")
+    fields = [
+        {"name": "age", "type": "integer", "domain": "discover"},
+        {"name": "sex", "type": "string", "categories": ["f", "m"]},
+        {"name": "city", "type": "string", "domain": "discover"},
+    ]
+    schema.write_text(json.dumps({"fields": fields, "missingValues": [""]}), encoding="utf-8")
+    without_open_texts(table, schema)
+    assert json.loads(schema.read_text(encoding="utf-8")) == {"fields": fields[:2], "missingValues": [""]}
+    assert table.read_text(encoding="utf-8") == "age,sex\n018,f\n87,m\n"
 
 
 def test_a_refusal_names_the_command_and_its_words() -> None:
