@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.open_model import open_model
 from privity.common.release.rows_file import check_rows_file, write_rows
-from privity.common.release.sampling_conditions import codes_where, read_condition
+from privity.common.release.sampling_conditions import conditions_of, read_condition
 from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.safe_files import refuse_existing
 from privity.common.text import terminal
@@ -26,7 +26,8 @@ def sample_command(
     rows: Annotated[int, typer.Option(help="number of rows")],
     out: Annotated[Path, typer.Option(help="file to make: .csv, .csv.gz or .parquet; must not exist")],
     where: Annotated[
-        list[str] | None, typer.Option(help="condition ATTRIBUTE=VALUE; may repeat, all must hold")
+        list[str] | None,
+        typer.Option(help="condition such as age>=18, ward=north|south or ward!=north; may repeat, all must hold"),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="seed: the same gives the same rows; by default a new one")] = None,
     schema: Annotated[
@@ -45,7 +46,7 @@ def sample_command(
     if not out.absolute().parent.is_dir():
         raise PrivityError(Catalogue.FILE_MISSING, file=out.absolute().parent)
     opened = open_model(model, schema)
-    codes = codes_where(opened.schema, [read_condition(text, opened.schema) for text in where or ()])
+    conditions = conditions_of(opened.schema, [read_condition(text, opened.schema) for text in where or ()])
     chosen = secrets.randbits(SEED_BITS) if seed is None else seed
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[drawn]}"))
     sampled_in_all = rows
@@ -57,8 +58,8 @@ def sample_command(
             sampled_in_all = drawn
             progress.update(task, completed=found, drawn=f"of {drawn:,} drawn")
 
-        frame = synthesise(opened, rows, chosen, codes, tell=tell)
+        frame = synthesise(opened, rows, chosen, conditions, tell=tell)
     write_rows(frame, opened.schema, out)
     say(f"{rows} rows written to {out}; --seed {chosen} gives the same ones.")
-    if codes or opened.schema.row_constraints:
+    if conditions.words or opened.schema.row_constraints:
         say(f"{sampled_in_all} rows were drawn from the model to find them.")

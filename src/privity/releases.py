@@ -207,10 +207,12 @@ class Release(Shown):
         """``n`` more rows of the model, at no cost, that meet the rules of the schema; the seed decides them.
 
         Args:
-            where: values that attributes must have, read by their text; a number stands for its bin.
+            where: conditions on columns: a value, several in a list, or values by their relation, such as
+                ``{"age": {">=": 18, "<": 65}}``. They are read as those of a table are; None is a missing value.
 
         Raises:
-            ProblemsFound: an attribute or a value that does not exist.
+            ProblemsFound: a column or a value that does not exist; conditions that no row can meet, or that a rule
+                forbids.
             PrivityError: too-rare: the model has hardly any such rows.
         """
         return SavedModel(self.model).sample(n, seed, where)

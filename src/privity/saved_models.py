@@ -13,7 +13,7 @@ from privity.common.data.written_values import as_pandas
 from privity.common.formats import read_json
 from privity.common.formats.given_values import bad_option, whole_number
 from privity.common.public_names import public
-from privity.common.release.sampling_conditions import codes_where
+from privity.common.release.sampling_conditions import conditions_of, given_conditions
 from privity.common.release.synthetic_rows import check_release_size, synthesise
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models import load_model as load
@@ -31,10 +31,12 @@ class SavedModel:
         """``n`` synthetic rows that meet the rules of the schema; the seed decides them.
 
         Args:
-            where: values that attributes must have, read by their text; a number stands for its bin.
+            where: conditions on columns: a value, several in a list, or values by their relation, such as
+                ``{"age": {">=": 18, "<": 65}}``. They are read as those of a table are; None is a missing value.
 
         Raises:
-            ProblemsFound: an attribute or a value that does not exist.
+            ProblemsFound: a column or a value that does not exist; conditions that no row can meet, or that a rule
+                forbids.
             PrivityError: too-rare: the model has hardly any such rows; bad-option: an argument that is not possible.
         """
         rows, schema = whole_number("n", n, 1), self.model.schema
@@ -43,8 +45,8 @@ class SavedModel:
             raise bad_option("where", f"a {type(where).__name__} has no values by name", "Give a dictionary.")
         with as_arguments():
             check_release_size(rows, schema)
-        conditions = [(name, str(value)) for name, value in (where or {}).items()]
-        return as_pandas(synthesise(self.model, rows, seed, codes_where(schema, conditions)), schema)
+        conditions = conditions_of(schema, given_conditions(where or {}))
+        return as_pandas(synthesise(self.model, rows, seed, conditions), schema)
 
 
 @public
