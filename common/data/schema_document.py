@@ -107,3 +107,26 @@ def _named_groups(attribute: Attribute, groups: tuple[Group, ...]) -> dict[str, 
         or [_json_value(attribute, attribute.categories[code]) for code in group.codes]
         for group in groups
     }
+
+
+def points_in_words(attribute: Attribute) -> dict[str, Any]:
+    """What its public grid follows from; or the decimals to which values are rounded, and how they are drawn."""
+    if attribute.discover and not attribute.edges:
+        return {"open": True}
+    if attribute.discover:
+        ends = [str(attribute.edges[0]), str(attribute.edges[-1])]
+        return {"grid": [*ends, attribute.decimals or 0], **_form_in_words(attribute)}
+    found = _form_in_words(attribute)
+    if attribute.edges and attribute.decimals is not None:
+        found["decimals"] = attribute.decimals
+    if attribute.histogram is not None:
+        found["histogram"] = [[str(edge) for edge in attribute.histogram.edges], list(attribute.histogram.weights)]
+    return found
+
+
+def _form_in_words(attribute: Attribute) -> dict[str, Any]:
+    """What texts of dates and times follow from, beside their type."""
+    if attribute.temporal is None:
+        return {}
+    zone = {} if attribute.timezone is None else {"timezone": attribute.timezone}
+    return {"decimals": attribute.decimals or 0, "format": attribute.format, **zone}

@@ -140,11 +140,15 @@ def synthesise(
     where: Conditions = ANY,
     patience: Patience = OF_A_PERSON,
     tell: Tell | None = None,
+    skipped: int = 0,
 ) -> pd.DataFrame:
     """Rows of the model given that the schema's rules and these conditions hold, as real values.
 
     None of them is absent. ``seed`` decides the sampling only: the model is released, so sampling needs no secret
     randomness. None takes a fresh one.
+
+    Args:
+        skipped: how many numbers of keys other tables have, after which these begin.
 
     Raises:
         PrivityError: too-rare: the model gives such rows hardly any mass.
@@ -153,10 +157,10 @@ def synthesise(
     generator = np.random.default_rng(seed)
     if not rules and not where.words:
         frame = decode(sample_present(model, rows, generator), generator)
-        return with_unread(frame, model.schema.attributes, model.schema.unread, generator)
+        return with_unread(frame, model.schema.attributes, model.schema.unread, generator, skipped)
     try:
         found = _accepted(model, rows, generator, rules, where, patience, tell)
-        return with_unread(found.frame, model.schema.attributes, model.schema.unread, generator)
+        return with_unread(found.frame, model.schema.attributes, model.schema.unread, generator, skipped)
     except _TooFew as few:
         raise _too_rare(few, rules, where) from None
 

@@ -156,10 +156,11 @@ def review(
         raise PrivityError(
             Catalogue.BAD_OPTION, option="role", reason=f"{role!r} is none", hint=f"Use one of: {', '.join(ROLES)}."
         )
-    if unknown := [name for name in fields or () if name not in schema.names]:
+    known = dict.fromkeys((*schema.names, *schema.undeclared))
+    if unknown := [name for name in fields or () if name not in known]:
         raise PrivityError(
             Catalogue.BAD_OPTION, option="fields", reason=f"the schema has no {first_few(unknown)}",
-            hint=f"Possible: {first_few(schema.names)}.",
+            hint=f"Possible: {first_few([*known])}.",
         )  # fmt: skip
     if not schema.undeclared:
         say(f"{schema_file} is no draft.")

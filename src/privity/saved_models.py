@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from privity.arguments import as_arguments
-from privity.common.data.written_values import as_pandas
+from privity.common.data.cast_columns import as_types
 from privity.common.formats import read_json
 from privity.common.formats.given_values import bad_option, whole_number
 from privity.common.public_names import public
@@ -27,12 +28,23 @@ class SavedModel:
 
     model: Model
 
-    def sample(self, n: int, seed: int | None = None, where: Mapping[str, object] | None = None) -> pd.DataFrame:
+    def sample(
+        self,
+        n: int,
+        seed: int | None = None,
+        where: Mapping[str, object] | None = None,
+        *,
+        dtypes: Mapping[str, Any] | None = None,
+        skip_keys: int = 0,
+    ) -> pd.DataFrame:
         """``n`` synthetic rows that meet the rules of the schema; the seed decides them.
 
         Args:
             where: conditions on columns: a value, several in a list, or values by their relation, such as
                 ``{"age": {">=": 18, "<": 65}}``. They are read as those of a table are; None is a missing value.
+
+            dtypes: types of columns in pandas, such as ``real.dtypes``; others have those that the schema gives them.
+            skip_keys: how many numbers other tables have as keys: ``generate: number`` goes on after them.
 
         Raises:
             ProblemsFound: a column or a value that does not exist; conditions that no row can meet, or that a rule
@@ -46,7 +58,10 @@ class SavedModel:
         with as_arguments():
             check_release_size(rows, schema)
         conditions = conditions_of(schema, given_conditions(where or {}))
-        return as_pandas(synthesise(self.model, rows, seed, conditions), schema)
+        skipped = whole_number("skip_keys", skip_keys, 0)
+        if dtypes is not None and not hasattr(dtypes, "items"):
+            raise bad_option("dtypes", f"a {type(dtypes).__name__} has no types by name", "Give a dictionary.")
+        return as_types(synthesise(self.model, rows, seed, conditions, skipped=skipped), schema, dtypes)
 
 
 @public
