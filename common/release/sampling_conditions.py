@@ -280,12 +280,14 @@ def _off_grid(attribute: Attribute, conditions: Sequence[Asked]) -> list[tuple[i
     """Numbers that are asked for and are no points of their bins, each with its bin; only of numbers of any digits."""
     if attribute.categories or attribute.point is not None:
         return []
-    grids = all_cells(attribute).grids
+    cells = all_cells(attribute)
     found = []
     for number in {n for each in conditions if each.relation == "==" for n in each.literals if n is not None}:
         code = attribute.code_of(repr(float(number)))
-        on_grid = any(spans_between(grid, Fraction(number), Fraction(number)) for grid in grids)
-        if code is not None and not on_grid and all(each.holds(number) for each in conditions):
+        if code is None or not all(each.holds(number) for each in conditions):
+            continue
+        grids = cells.grids[cells.starts[code] : cells.starts[code + 1]]
+        if not any(spans_between(grid, Fraction(number), Fraction(number)) for grid in grids):
             found.append((code, Fraction(number)))
     return sorted(found)
 
@@ -355,7 +357,8 @@ def read_condition(text: str, schema: Schema) -> Given:
     Raises:
         ProblemsFound: there is no such sign in it.
     """
-    names = {*schema.names, *(column.name for column in schema.unread)}
+    names = {column.name: column.attribute for column in schema.unread}
+    names |= dict(zip(schema.names, schema.attributes, strict=True))
     splits = []
     place = 1
     while place < len(text):
@@ -366,7 +369,7 @@ def read_condition(text: str, schema: Schema) -> Given:
     for name, relation, value in reversed(splits):
         for known, said in ((name, value), (name.strip(), value.strip())):
             if known in names:
-                return known, "==" if relation == "=" else relation, _alternatives(said, known, schema)
+                return known, "==" if relation == "=" else relation, _alternatives(said, names[known])
     if splits:
         name, relation, value = splits[0]
         return name, "==" if relation == "=" else relation, [value]
@@ -374,11 +377,8 @@ def read_condition(text: str, schema: Schema) -> Given:
     raise ProblemsFound([_problem(text, "form", message, "Write COLUMN=VALUE, COLUMN>=VALUE and the like.")])
 
 
-def _alternatives(text: str, name: str, schema: Schema) -> Sequence[str]:
+def _alternatives(text: str, attribute: Attribute) -> Sequence[str]:
     """The text itself if it is a value; else what stands between bars."""
-    if "|" not in text or name not in schema.names:
-        return text.split("|")
-    attribute = schema.attributes[schema.index(name)]
     whole = text in attribute.missing_texts or text in attribute.categories
     return [text] if whole else text.split("|")
 
