@@ -135,9 +135,8 @@ def drafted(
             f"{first_few(weights)}: left out as survey weights: {WHY_NO_WEIGHTS}. Keep one that is none: --keep NAME."
         )
     if constants:
-        lines.append(
-            f"{first_few([*constants])}: one value in every row, declared as constant: neither read nor charged."
-        )
+        said = "one value in every row, or none, and declared so: neither read nor charged"
+        lines.append(f"{first_few([*constants])}: {said}.")
     others = [field for field in fields if field["name"] not in constants]
     return Draft({**document, "fields": marked}, (*lines, *recodings(look, others)))
 

@@ -52,7 +52,7 @@ def export_command(
     to: Annotated[Shape, typer.Option(help="mbi: one JSON file; dpsynth: a folder; sdv: metadata of the table")],
     out: Annotated[Path, typer.Option(help="file or folder to make; must not exist")],
 ) -> None:
-    """Write a release's noisy marginals, or the metadata of its table, in a format that another library reads."""
+    """Write a release's noisy marginals, or metadata, in a format that another library reads."""
     refuse_existing(out)
     found = read_release(release)
     if to is Shape.SDV:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from privity.common.data.attribute import ROLES, read_number
+from privity.common.data.constant_columns import Constant
 from privity.common.data.dialect import dialect_option
 from privity.common.data.file_look import Look, look_at
 from privity.common.data.joined_schemas import join_schemas
@@ -99,10 +100,12 @@ def tell_formulas(schema: Schema) -> None:
 
 
 def _tell_broken_rules(address: Address, schema: Schema) -> None:
-    """Say how many real rows break each rule, or have another value than follows: on this screen only."""
+    """Say how many real rows break each rule, or have another value than follows or is declared; on this screen only."""
     broken = broken_rows(address, schema, default_memory())
+    constants = {f"Column {column.name}" for column in schema.unread if isinstance(column.made, Constant)}
     for title, count in broken.items():
-        did = "broken by" if title.startswith("Rule ") else "another value than follows in"
+        than = "is declared" if title in constants else "follows"
+        did = "broken by" if title.startswith("Rule ") else f"another value than {than} in"
         said = "too many different values to look at" if count is None else f"{did} {count} rows"
         say(f"{title}: {said}.")
     if broken:
