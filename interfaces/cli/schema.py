@@ -100,7 +100,7 @@ def tell_formulas(schema: Schema) -> None:
 
 
 def _tell_broken_rules(address: Address, schema: Schema) -> None:
-    """Say how many real rows break each rule, or have another value than follows or is declared; on this screen only."""
+    """Say how many real rows break each rule, or have another value than follows or is declared: for this screen."""
     broken = broken_rows(address, schema, default_memory())
     constants = {f"Column {column.name}" for column in schema.unread if isinstance(column.made, Constant)}
     for title, count in broken.items():
