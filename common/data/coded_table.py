@@ -5,9 +5,8 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from decimal import Decimal
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,7 +15,8 @@ import numpy.typing as npt
 import pandas as pd
 from pandas.api.extensions import ExtensionArray
 
-from privity.common.data.attribute import Attribute, Histogram, value_text
+from privity.common.data.attribute import Attribute, value_text
+from privity.common.data.bin_values import Cells, all_cells, drawn
 from privity.common.data.schema import Schema
 from privity.common.storage.safe_files import appearing
 
@@ -115,13 +115,16 @@ def code_type(size: int) -> type[np.unsignedinteger[Any]]:
     return np.uint16 if size <= 2**16 else np.uint32
 
 
-def decode(table: CodedTable, generator: np.random.Generator) -> pd.DataFrame:
+def decode(table: CodedTable, generator: np.random.Generator, cells: Mapping[str, Cells] | None = None) -> pd.DataFrame:
     """Write codes as values again; their texts have the same codes.
 
     A binned number is drawn uniformly from the decimals in its bin (see ``Attribute.grids``), a binned
     integer from its integers. Categories are as declared, a missing value is the first text that means
     one. Columns are int64, float64 or text; a numeric column that may be missing is of type object. Dates and times are
     their numbers (``privity.common.data.written_values``).
+
+    Args:
+        cells: what the values of some binned attributes are drawn from, by name; others from all that their bins hold.
 
     Raises:
         ValueError: a row is absent: there is no text for it.
@@ -130,7 +133,7 @@ def decode(table: CodedTable, generator: np.random.Generator) -> pd.DataFrame:
         raise ValueError("an absent row has no values")
     columns = {}
     for attribute, codes in zip(table.schema.attributes, table.columns, strict=True):
-        columns[attribute.name] = _values(attribute, codes, generator)
+        columns[attribute.name] = _values(attribute, codes, generator, (cells or {}).get(attribute.name))
     return pd.DataFrame(columns)
 
 
@@ -158,7 +161,9 @@ def _write_text(frame: pd.DataFrame, file: Any, quoting: Literal[0, 1]) -> None:
     text.detach()
 
 
-def _values(attribute: Attribute, codes: Column, generator: np.random.Generator) -> npt.NDArray[Any] | ExtensionArray:
+def _values(
+    attribute: Attribute, codes: Column, generator: np.random.Generator, cells: Cells | None
+) -> npt.NDArray[Any] | ExtensionArray:
     """Return the values of one column, shape (rows,)."""
     if attribute.categories:
         values = _category_values(attribute)
@@ -168,13 +173,14 @@ def _values(attribute: Attribute, codes: Column, generator: np.random.Generator)
             # As pandas keeps texts, made once for each category instead of once for each row.
             return pd.Series(values).array.take(codes.astype(np.intp))
         return values[codes]
+    cells = cells or all_cells(attribute)
     if not attribute.missing:
-        return _sample(attribute, codes, generator)
+        return drawn(attribute, cells, codes, generator)
     # The missing ones get a value too, which is overwritten: so all rows cost the same.
     missing = codes == attribute.missing_code
-    drawn = _sample(attribute, np.where(missing, 0, codes), generator).astype(object)
-    drawn[missing] = attribute.missing[0]
-    return drawn
+    values = drawn(attribute, cells, np.where(missing, 0, codes), generator).astype(object)
+    values[missing] = attribute.missing[0]
+    return values
 
 
 def _category_values(attribute: Attribute) -> npt.NDArray[Any]:
@@ -185,49 +191,3 @@ def _category_values(attribute: Attribute) -> npt.NDArray[Any]:
     if attribute.type == "boolean":
         return np.array([value_text(value) for value in attribute.categories], dtype=object)
     return np.array(attribute.categories, dtype=object)
-
-
-def _sample(attribute: Attribute, codes: npt.NDArray[Any], generator: np.random.Generator) -> npt.NDArray[Any]:
-    """Draw a value from the bin of each code: int64 for whole numbers, float64 or ``Decimal`` for others."""
-    grids = attribute.grids
-    if attribute.histogram is not None:
-        codes, grids = _cells(attribute, attribute.histogram, codes, generator), attribute.cell_grids
-    first = np.array([grid.first for grid in grids], dtype=np.int64)
-    count = np.array([grid.count for grid in grids], dtype=np.int64)
-    points = first[codes] + generator.integers(0, count[codes])
-    if attribute.whole:
-        return points
-    if attribute.exact:
-        decimals = [Decimal(point).scaleb(-attribute.places) for point in points.tolist()]
-        return np.array([*decimals, None], dtype=object)[:-1]
-    return _scaled(points, np.array([grid.decimals for grid in grids])[codes])
-
-
-def _cells(
-    attribute: Attribute, histogram: Histogram, codes: npt.NDArray[Any], generator: np.random.Generator
-) -> npt.NDArray[np.intp]:
-    """Draw a cell of the histogram within the bin of each code."""
-    places = {edge: place for place, edge in enumerate(histogram.edges)}
-    starts = np.array([places[edge] for edge in attribute.edges])
-    weights = np.array(histogram.weights, dtype=np.float64)
-    empty = np.add.reduceat(weights, starts[:-1]) == 0
-    of_bin = np.repeat(np.arange(attribute.values), np.diff(starts))
-    weights = np.where(empty[of_bin], [float(grid.count) for grid in attribute.cell_grids], weights)
-    ends = np.concatenate([[0.0], np.cumsum(weights)])
-    low, high = ends[starts[codes]], ends[starts[codes + 1]]
-    found = np.searchsorted(ends, low + generator.random(len(codes)) * (high - low), side="right") - 1
-    # A sum that was rounded must lead out of no bin.
-    return np.clip(found, starts[codes], starts[codes + 1] - 1)
-
-
-def _scaled(points: npt.NDArray[np.int64], decimals: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
-    """Return the doubles nearest to ``points / 10**decimals``.
-
-    Points have at most 15 digits and powers of ten up to 10**22 are doubles, so that one division or
-    product rounds once; and a double nearest to a decimal of 15 digits is printed as that decimal.
-    """
-    if np.any(np.abs(decimals) > 22):
-        return np.array([float(f"{point}e{-places}") for point, places in zip(points, decimals, strict=True)])
-    powers = np.array([float(10**place) for place in range(23)])
-    scale = powers[np.abs(decimals)]
-    return np.where(decimals >= 0, points / scale, points * scale)

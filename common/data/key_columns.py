@@ -1,4 +1,4 @@
-"""Columns that tell persons or things apart, and codes in digits: for proposals to their owner, never for reading rows.
+"""Columns that tell persons or things apart, survey weights, and codes in digits: for proposals to their owner alone.
 
 A key is no attribute: a draft leaves it out. A code in digits is no number: between two of them there is nothing.
 """
@@ -42,6 +42,22 @@ PERSONS = frozenset(
 )  # fmt: skip
 TIMES = frozenset(("year", "month", "week", "day", "date", "time"))
 """Words of names of columns."""
+
+WEIGHTS = frozenset(("weight", "weights", "wt", "wts", "wgt", "wgts"))
+OF_SURVEYS = frozenset(
+    ("survey", "sample", "sampling", "design", "person", "household", "final", "replicate", "probability",
+     "population", "expansion", "respondent", "interview")
+)  # fmt: skip
+NAMED_WEIGHTS = frozenset(
+    ("fnlwgt", "finalwgt", "finalwt", "pweight", "pwgtp", "perwt", "hhwt", "svywt", "wtfa", "wtper", "pworwgt",
+     "pwsswgt", "marsupwt", "asecwt", "wtmec2yr", "wtint2yr", "llcpwt")
+)  # fmt: skip
+"""Of columns that say how many people a row stands for."""
+
+WHY_NO_WEIGHTS = (
+    "a row would stand for as many people as its weight says, so that one row could change a count by thousands, and "
+    "no noise is made for that; as a number like others its sum over synthetic rows means nothing"
+)
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _CODE = re.compile(r"(?=\S*[0-9])[\w.:/-]{4,64}", re.ASCII)
@@ -96,6 +112,13 @@ def looked_for_keys(name: str, values: Mapping[str, int], whole: Sequence[int] |
     if not key or (whole is None and listed and not of_person):
         return None
     return KeyLook(False, True, f"{named} looks like a key whose values repeat: {share}.")
+
+
+def looks_like_weight(name: str) -> bool:
+    """Whether a column's name is that of a survey weight."""
+    words = [word.lower() for word in _WORD.findall(name)]
+    named = bool(words) and words[-1] in WEIGHTS and not OF_SURVEYS.isdisjoint(words)
+    return named or "".join(words) in NAMED_WEIGHTS
 
 
 def of_persons(names: Sequence[str]) -> str:

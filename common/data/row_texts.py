@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from privity.common.data.attribute import Attribute
+from privity.common.data.constant_columns import Constant
 from privity.common.data.expression import Rows, Values
 from privity.common.data.frame_values import Cell, Value, code_of, number_of
 from privity.common.data.made_columns import Lookup, Total
@@ -51,9 +53,15 @@ def disagreeing(
     return np.fromiter((known[row] for row in listed), np.bool_, len(listed))
 
 
-def _disagrees(made: Total | Lookup, sources: Sequence[Attribute], row: Sequence[Value]) -> bool:
+def _disagrees(made: Total | Lookup | Constant, sources: Sequence[Attribute], row: Sequence[Value]) -> bool:
     """Whether the last value of the row is another one than what follows from the others."""
     own = _value(made.attribute, row[-1])
+    if isinstance(made, Constant):
+        attribute = made.attribute
+        wanted: Any = made.value
+        if attribute.type in ("string", "boolean"):
+            wanted = attribute.categories.index(made.value)
+        return own is None or own != wanted
     found = [_value(attribute, value) for attribute, value in zip(sources, row, strict=False)]
     known = [value for value in found if value is not None]
     if len(known) < len(found):

@@ -31,7 +31,13 @@ from privity.common.data.schema_document import (
     points_in_words,
 )
 from privity.common.data.schema_fields import FieldReader
-from privity.common.data.unread_columns import UnreadColumn, is_unread_column, read_unread_column, with_made
+from privity.common.data.unread_columns import (
+    UnreadColumn,
+    constants_read_off_rows,
+    is_unread_column,
+    read_unread_column,
+    with_made,
+)
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats.line_numbers import json_lines
 from privity.common.privacy.discovery import Discovery, joined, read_discovery
@@ -139,17 +145,21 @@ class Schema:
         return tuple(dict.fromkeys(one.release for one in self.discoveries if one.release is not None))
 
     @property
+    def _fields(self) -> tuple[Attribute | UnreadColumn, ...]:
+        return (*self.attributes, *self.unread)
+
+    @property
     def undeclared(self) -> tuple[str, ...]:
-        """Attributes whose values were read off rows, and that nobody has declared public yet."""
-        return tuple(a.name for a in self.attributes if a.read_off_rows == UNDECLARED)
+        """Columns of which something was read off rows that nobody has declared public yet."""
+        return tuple(a.name for a in self._fields if a.read_off_rows == UNDECLARED)
 
     @property
     def stated(self) -> dict[str, Any]:
         """What a privacy statement says of it: what it cost, and on which declarations the guarantee rests."""
         declared: dict[str, list[str]] = {}
-        for attribute in self.attributes:
-            if attribute.read_off_rows is not None:
-                declared.setdefault(attribute.read_off_rows, []).append(attribute.name)
+        for column in self._fields:
+            if column.read_off_rows is not None:
+                declared.setdefault(column.read_off_rows, []).append(column.name)
         return {
             "absent_rows": self.absent_rows,
             "stored_types": self.stored_types,
@@ -257,8 +267,8 @@ class Schema:
         times; what is computed of another column. Defaults are written out, a number of bins as the edges it gives,
         a taxonomy as lists (the order of groups matters), and every number as a text ("343/16"), as
         RFC 8785 has no exact ones; who declared public what was read off rows, or that types are as stored; absentRows
-        if it is true; and what was discovered at which cost. A schema without these has the digest of one for which
-        they do not exist.
+        if it is true; constants read off rows; and what was discovered at which cost. A schema without these has the
+        digest of one for which they do not exist.
         Not in it: the name of the table, titles, descriptions, source, license; rowConstraints, which decide no value's
         code, but which rows of a model that was released are drawn; and how rows are written down, which may be
         different at each party.
@@ -285,6 +295,8 @@ class Schema:
             document["absentRows"] = True
         if self.stored_types:
             document["types"] = AS_STORED
+        if constants := constants_read_off_rows(self.unread):
+            document["constants"] = constants
         if self.discoveries:
             document["discoveries"] = [discovery.document() for discovery in self.discoveries]
         return hashlib.sha256(rfc8785.dumps(document)).hexdigest()
@@ -438,10 +450,6 @@ def _discovery_problems(entries: Sequence[Mapping[str, Any]], names: Collection[
 def _mark_problems(schema: Schema, file: str) -> list[Problem]:
     """Fields whose decimal mark is that of groups, too."""
     message, remedy = "decimal mark and groupChar are the same.", "Declare both, two different ones."
-    return [
-        Problem(
-            file, f"fields[{place}].groupChar", "same-character", f"attribute {attribute.name!r}: {message}", remedy
-        )
-        for place, (attribute, marks) in enumerate(zip(schema.attributes, schema.marks, strict=True))
-        if marks.decimal == marks.group
-    ]
+    both = enumerate(zip(schema.names, schema.marks, strict=True))
+    same = [(f"fields[{place}].groupChar", name) for place, (name, marks) in both if marks.decimal == marks.group]
+    return [Problem(file, where, "same-character", f"attribute {name!r}: {message}", remedy) for where, name in same]

@@ -26,9 +26,11 @@ from privity.common.data.attribute import (
     is_double,
     read_number,
 )
+from privity.common.data.constant_drafts import constant_field
 from privity.common.data.date_formats import EIGHT_DIGITS, as_written, days_among, formats_of
 from privity.common.data.dialect import Dialect, NumberMarks
 from privity.common.data.file_look import Look, LookedAt
+from privity.common.data.key_columns import WHY_NO_WEIGHTS, looks_like_weight
 from privity.common.data.public_grid import DECIMALS
 from privity.common.data.schema import FORMAT_VERSION
 from privity.common.data.schema_fields import OTHER
@@ -106,10 +108,14 @@ def drafted(
         document["dialect"] = dialect
     if look.ignored:
         document["extraColumns"] = "ignore"
-    keys = [column.name for column in look.columns if column.identifies and column.name not in (*keep, *leave_out)]
-    out = {*leave_out, *keys}
+    open_to_both = [column for column in look.columns if column.name not in (*keep, *leave_out)]
+    keys = [column.name for column in open_to_both if column.identifies]
+    weights = [column.name for column in open_to_both if column.fits and looks_like_weight(column.name)]
+    out = {*leave_out, *keys, *weights}
     kept = {column.name: draft_field(column, look.dialect) for column in look.columns if column.name not in out}
+    constants = _constants(look, kept)
     texts = [column for column in look.columns if column.name in kept and _is_text(kept[column.name])]
+    texts = [column for column in texts if column.name not in constants]
     decided = decisions_on_texts(texts, look.rows, keep, *budget)
     out |= {name for name, decision in decided.items() if decision.left_out}
     for name in (name for name, decision in decided.items() if decision.discover):
@@ -119,11 +125,27 @@ def drafted(
         raise PrivityError(Catalogue.BAD_OPTION, option="keep", reason=reason, hint=hint)
     if left_out := [column.name for column in look.columns if column.name in out]:
         document["leaveOut"] = left_out
-    marked = [{**field, "readOffRows": UNDECLARED} for field in fields]
+    marked = [{**constants.get(field["name"], field), "readOffRows": UNDECLARED} for field in fields]
     lines = [decision.line for decision in decided.values()]
     if keys:
         lines.insert(0, f'Left out as keys, by "leaveOut": {first_few(keys)}. Keep one that is none: --keep NAME.')
-    return Draft({**document, "fields": marked}, (*lines, *recodings(look, fields)))
+    if weights:
+        lines.append(
+            f"{first_few(weights)}: left out as survey weights: {WHY_NO_WEIGHTS}. Keep one that is none: --keep NAME."
+        )
+    if constants:
+        said = "one value in every row, or none, and declared so: neither read nor charged"
+        lines.append(f"{first_few([*constants])}: {said}.")
+    others = [field for field in fields if field["name"] not in constants]
+    return Draft({**document, "fields": marked}, (*lines, *recodings(look, others)))
+
+
+def _constants(look: Look, kept: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Fields of columns of one value; none where nothing else is left to be read."""
+    columns = {column.name: column for column in look.columns}
+    tried = {name: constant_field(columns[name], field, look.rows) for name, field in kept.items()}
+    found = {name: field for name, field in tried.items() if field is not None}
+    return found if len(found) < len(kept) else {}
 
 
 def _check_named(look: Look, leave_out: Collection[str], keep: Collection[str]) -> None:

@@ -38,7 +38,16 @@ def undeclared_in_words(schema: Schema, document: Mapping[str, Any]) -> dict[str
         document: of the schema.
     """
     fields = {field["name"]: field for field in document["fields"]}
-    return {name: _in_words(schema.attributes[schema.index(name)], fields[name]) for name in schema.undeclared}
+    read = dict(zip(schema.names, schema.attributes, strict=True))
+    return {
+        name: _in_words(read[name], fields[name]) if name in read else _of_unread(fields[name])
+        for name in schema.undeclared
+    }
+
+
+def _of_unread(field: Mapping[str, Any]) -> str:
+    """A column of one value, or of none."""
+    return f"{field['type']}, always {field['constant']!r}" if "constant" in field else "always empty"
 
 
 def _in_words(attribute: Attribute, field: Mapping[str, Any]) -> str:

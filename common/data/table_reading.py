@@ -182,7 +182,7 @@ class Coder:
         self._problems: list[Problem] = []
         self._codes = [_Codes(schema, place) for place in range(len(schema.attributes))]
         self._outside: list[dict[Value, Places]] = [{} for _ in schema.attributes]
-        self._misses = [0] * len(schema.attributes)
+        self._misses: list[int | None] = [None] * len(schema.attributes)
 
     def read(
         self,
@@ -238,8 +238,8 @@ class Coder:
             known = np.fromiter(map(coding.__getitem__, values), width, len(values))
         codes: Column = known.astype(width)
         missed = np.flatnonzero(codes == attribute.size)
+        self._misses[place] = (self._misses[place] or 0) + missed.size
         if missed.size:
-            self._misses[place] += missed.size
             outside = self._outside[place]
             for row in missed.tolist():
                 if values[row] in outside or len(outside) < MOST_FAULTS:
@@ -252,8 +252,8 @@ class Coder:
         return not self._problems and not any(self._outside)
 
     @property
-    def misses(self) -> tuple[int, ...]:
-        """Rows outside the domain so far, by attribute."""
+    def misses(self) -> tuple[int | None, ...]:
+        """Rows outside the domain so far, by attribute; None of one whose column was not read."""
         return tuple(self._misses)
 
     def check(self) -> None:

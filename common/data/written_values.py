@@ -71,15 +71,15 @@ def arrow_type(attribute: Attribute) -> pa.DataType:
         case "time":
             return pa.time64("us")
         case "datetime":
-            return pa.timestamp(_unit(attribute, "ms"), tz=attribute.timezone)
+            return pa.timestamp(_unit(attribute), tz=attribute.timezone)
         case "duration":
-            return pa.duration(_unit(attribute, "ms"))
+            return pa.duration(_unit(attribute))
     return pa.string()
 
 
 def pandas_type(attribute: Attribute) -> Any:
     """The type of an attribute's column in pandas; that of a text is pandas' own."""
-    unit = _unit(attribute, "s")
+    unit = _pandas_unit(attribute)
     match attribute.type:
         case "boolean":
             return "boolean" if attribute.missing else "bool"
@@ -99,10 +99,18 @@ def pandas_type(attribute: Attribute) -> Any:
     return "object"
 
 
-def _unit(attribute: Attribute, coarsest: Literal["s", "ms"]) -> Literal["s", "ms", "us"]:
-    """The unit of Arrow or NumPy that holds every value."""
+def _unit(attribute: Attribute) -> Literal["ms", "us"]:
+    """The unit of Arrow that holds every value."""
     size = SECOND if attribute.temporal is None else attribute.temporal.unit
-    return coarsest if size >= SECOND else "ms" if size >= SECOND // 1000 else "us"
+    return "ms" if size >= SECOND // 1000 else "us"
+
+
+def _pandas_unit(attribute: Attribute) -> Literal["s", "us"]:
+    """The unit that pandas reads dates and times in; seconds of durations that are too long for it."""
+    if attribute.type != "duration" or attribute.temporal is None:
+        return "us"
+    longest = max((abs(int(value)) for value in (*attribute.edges, *attribute.categories)), default=0)
+    return "us" if longest * attribute.temporal.unit // (SECOND // 1_000_000) < LARGEST_INT64 else "s"
 
 
 def _ticks(attribute: Attribute, numbers: npt.NDArray[np.int64], unit: str) -> npt.NDArray[np.int64]:
@@ -167,7 +175,7 @@ def _pandas(attribute: Attribute, column: pd.Series) -> Any:
             microseconds = _ticks(attribute, numbers, "us").tolist()
             times = [None if gone else _time(one) for one, gone in zip(microseconds, missing, strict=True)]
             return pd.Series(times, index=column.index, dtype=object)
-        unit = _unit(attribute, "s")
+        unit = _pandas_unit(attribute)
         ticks = np.where(missing, np.iinfo(np.int64).min, _ticks(attribute, numbers, unit))
         values = pd.Series(ticks.view(f"{'m' if attribute.type == 'duration' else 'M'}8[{unit}]"), index=column.index)
         if isinstance(kind, pd.DatetimeTZDtype):

@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from privity.common.data.attribute import Attribute
+from privity.common.data.attribute import FALSE_TEXTS, SPELLINGS, TRUE_TEXTS, Attribute
 from privity.common.data.coded_table import write_csv
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import read_rows
@@ -35,10 +35,14 @@ def read_decoded(path: Path, schema: Schema) -> pd.DataFrame:
     """Decoded rows of a CSV file as they were before they were written (``coded_table.decode``)."""
     texts = read_rows(path)
     known = {attribute.name: attribute for attribute in schema.attributes}
+    known |= {column.name: column.attribute for column in schema.unread}
     return pd.DataFrame({name: _decoded(texts[name], known.get(str(name))) for name in texts.columns})
 
 
 def _decoded(texts: pd.Series[Any], attribute: Attribute | None) -> pd.Series[Any]:
+    if attribute is not None and attribute.type == "boolean":
+        written = dict(zip(SPELLINGS.get(attribute.format, ()), (TRUE_TEXTS[0], FALSE_TEXTS[0]), strict=False))
+        return pd.Series([written.get(text, text) for text in texts], dtype="str")
     if attribute is None or not attribute.numeric:
         return pd.Series(texts.tolist(), dtype="str")
     made: Callable[[str], Any] = attribute.read if attribute.temporal else Decimal if attribute.exact else float

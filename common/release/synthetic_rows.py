@@ -1,7 +1,7 @@
 """Synthetic rows of a released model: post-processing, and free.
 
-Rules are entered into the model as far as they can be (``rules_in_model``), conditions on codes too
-(``conditioning``), and rows are drawn from that. Where a rule is about numbers in bins, values are drawn again within
+Rules are entered into the model as far as they can be (``rules_in_model``), conditions too (``sampling_conditions``,
+``conditioning``), and rows are drawn from that. Where a rule is about numbers in bins, values are drawn again within
 the same bins for a row that breaks it. Rows that no values mend are refused, and others are drawn in their place; if
 there are rules that could not be entered, by weights that keep the marginals of what these are about
 (``rule_projection``).
@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from privity.common.data.bin_values import Cells
 from privity.common.data.coded_table import CodedTable, decode, joined
 from privity.common.data.row_constraints import RowConstraint, decoded
 from privity.common.data.schema import Schema
@@ -26,6 +27,7 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.release_contents import MOST_RELEASE_CELLS
 from privity.common.release.rule_projection import Projection, cells_of, project
 from privity.common.release.rules_in_model import with_rules
+from privity.common.release.sampling_conditions import Conditions
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models.conditioning import conditioned
 from privity.common.synthesis.models.present_rows import present_count, sample_present
@@ -53,6 +55,11 @@ MOST_THINNED = 4.0
 
 SPARE = 1.05
 """Of rows drawn over those that are expected to be enough."""
+
+ANY = Conditions()
+"""No conditions."""
+
+NO_CELLS: Mapping[str, Cells] = {}
 
 SHARE_DIGITS = 6
 """Of a published share."""
@@ -130,28 +137,32 @@ def synthesise(
     model: Model,
     rows: int,
     seed: int | None,
-    where: Mapping[int, int] | None = None,
+    where: Conditions = ANY,
     patience: Patience = OF_A_PERSON,
     tell: Tell | None = None,
+    skipped: int = 0,
 ) -> pd.DataFrame:
-    """Rows of the model given that the schema's rules hold and these attributes have these codes, as real values.
+    """Rows of the model given that the schema's rules and these conditions hold, as real values.
 
     None of them is absent. ``seed`` decides the sampling only: the model is released, so sampling needs no secret
     randomness. None takes a fresh one.
 
+    Args:
+        skipped: how many numbers of keys other tables have, after which these begin.
+
     Raises:
         PrivityError: too-rare: the model gives such rows hardly any mass.
     """
-    rules, codes = model.schema.row_constraints, where or {}
+    rules = model.schema.row_constraints
     generator = np.random.default_rng(seed)
-    if not rules and not codes:
+    if not rules and not where.words:
         frame = decode(sample_present(model, rows, generator), generator)
-        return with_unread(frame, model.schema.attributes, model.schema.unread, generator)
+        return with_unread(frame, model.schema.attributes, model.schema.unread, generator, skipped)
     try:
-        found = _accepted(model, rows, generator, rules, codes, patience, tell)
-        return with_unread(found.frame, model.schema.attributes, model.schema.unread, generator)
+        found = _accepted(model, rows, generator, rules, where, patience, tell)
+        return with_unread(found.frame, model.schema.attributes, model.schema.unread, generator, skipped)
     except _TooFew as few:
-        raise _too_rare(model, few, rules, codes) from None
+        raise _too_rare(few, rules, where) from None
 
 
 def synthesise_release(model: Model, rows: int, seed: int) -> Synthesis:
@@ -165,7 +176,7 @@ def synthesise_release(model: Model, rows: int, seed: int) -> Synthesis:
     kept = list(rules)
     while kept:
         try:
-            found = _accepted(model, rows, np.random.default_rng(seed), kept, {}, OF_A_RELEASE, None)
+            found = _accepted(model, rows, np.random.default_rng(seed), kept, ANY, OF_A_RELEASE, None)
             shares = shares or found.shares
             break
         except _TooFew as few:
@@ -215,13 +226,13 @@ def _accepted(
     rows: int,
     generator: np.random.Generator,
     rules: Sequence[RowConstraint],
-    codes: Mapping[int, int],
+    where: Conditions,
     patience: Patience,
     tell: Tell | None,
 ) -> _Accepted:
-    """Rows that have the codes and meet the rules."""
+    """Rows that meet the conditions and the rules."""
     shares, ruled, projection = _under_rules(model, rules, generator)
-    drawn_from = conditioned(ruled, codes)
+    drawn_from, entered = conditioned(ruled, where.weights)
     frames: list[pd.DataFrame] = []
     tables: list[CodedTable] = []
     found = drawn = fitting = met = 0
@@ -229,12 +240,13 @@ def _accepted(
     thinned: float | None = None
     count = max(rows, LEAST_SAMPLE)
     while True:
-        table = _with_codes(sample_present(drawn_from, count, generator), codes)
-        values, refused = _values_and_refused(table, rules, generator)
+        table = where.thinned(sample_present(drawn_from, count, generator), entered, generator)
+        values, refused = _values_and_refused(table, rules, generator, where.cells)
         drawn, fitting = drawn + count, fitting + table.rows
         broken += refused.sum(axis=1)
         places = np.flatnonzero(~refused.any(axis=0))
-        met += len(places)
+        if not where.left:
+            met += len(places)
         if projection is not None and len(places):
             weights = projection.weights(table.take(places))
             if thinned is None:
@@ -242,14 +254,19 @@ def _accepted(
             places = places[
                 _kept(weights / thinned, [table.columns[a][places] for a in projection.attributes], generator)
             ]
-        places = places[: rows - found]
+        if not where.left:
+            places = places[: rows - found]
         chosen = table.take(places)
-        frame = decode(chosen, generator)
+        frame = decode(chosen, generator, where.cells)
         for name in values:
             frame[name] = values[name].to_numpy()[places]
+        if where.left:
+            wanted = np.flatnonzero(where.met(chosen, frame))
+            met += len(wanted)
+            chosen, frame = chosen.take(wanted[: rows - found]), frame.iloc[wanted[: rows - found]]
         frames.append(frame)
         tables.append(chosen)
-        found += len(places)
+        found += chosen.rows
         if tell is not None:
             tell(found, drawn)
         if found == rows:
@@ -291,14 +308,11 @@ def _kept(
     return generator.permutation(np.repeat(order, np.diff(upto, prepend=0)))
 
 
-def _with_codes(table: CodedTable, codes: Mapping[int, int]) -> CodedTable:
-    if not codes:
-        return table
-    return table.take(np.logical_and.reduce([table.columns[place] == code for place, code in codes.items()]))
-
-
 def _values_and_refused(
-    table: CodedTable, rules: Sequence[RowConstraint], generator: np.random.Generator
+    table: CodedTable,
+    rules: Sequence[RowConstraint],
+    generator: np.random.Generator,
+    within: Mapping[str, Cells] = NO_CELLS,
 ) -> tuple[pd.DataFrame, npt.NDArray[np.bool_]]:
     """Values of the attributes that rules are about, and which rows each rule refuses, shape (rules, rows).
 
@@ -310,7 +324,7 @@ def _values_and_refused(
     if not rules:
         return pd.DataFrame(index=range(table.rows)), np.zeros((0, table.rows), dtype=np.bool_)
     table = table.over(named)
-    frame = decode(table, generator)
+    frame = decode(table, generator, within)
     refused = _refused(table, frame, rules)
     if not any(schema.attributes[schema.index(name)].edges for name in named):
         return frame, refused
@@ -321,7 +335,7 @@ def _values_and_refused(
     for _ in range(REDRAWS):
         if not len(places):
             break
-        again = decode(part := table.take(places), generator)
+        again = decode(part := table.take(places), generator, within)
         mended = ~_refused(part, again, rules).any(axis=0)
         for name in columns:
             columns[name][places[mended]] = again[name].to_numpy()[mended]
@@ -341,9 +355,7 @@ def _refused(table: CodedTable, frame: pd.DataFrame, rules: Sequence[RowConstrai
     return np.array([rule.refused(rows) for rule in rules])
 
 
-def _too_rare(model: Model, few: _TooFew, rules: Sequence[RowConstraint], codes: Mapping[int, int]) -> PrivityError:
-    schema = model.schema
-    asked = [f"{schema.names[place]} = {schema.attributes[place].labels[code]}" for place, code in codes.items()]
+def _too_rare(few: _TooFew, rules: Sequence[RowConstraint], where: Conditions) -> PrivityError:
     broken = zip(rules, few.shares, strict=True)
-    conditions = [*asked, *(f"the rule {rule.rule} (broken by {share:.2%})" for rule, share in broken)]
+    conditions = [*where.words, *(f"the rule {rule.rule} (broken by {share:.2%})" for rule, share in broken)]
     return PrivityError(Catalogue.TOO_RARE, found=few.found, total=few.drawn, asked="; ".join(conditions))

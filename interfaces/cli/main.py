@@ -35,7 +35,10 @@ COMMANDS = {
         "sample:sample_command",
         "Sample rows from a released model, under its rules and your own conditions. Nothing is charged.",
     ),
-    "export": ("release:export_command", "Write a release's noisy marginals in a format that another library reads."),
+    "export": (
+        "release:export_command",
+        "Write a release's noisy marginals, or metadata, in a format that another library reads.",
+    ),
     "verify": (
         "release:verify_command",
         "Check the files, figures and rows of a release, and who signed it. All faults are listed at once.",

@@ -58,8 +58,9 @@ def check(
 
 def _show_attributes(schema: Schema, found: Inspection) -> None:
     table = text_table.table("attribute", "type", "column", "codes", "rows outside the domain")
-    for attribute, kind, misses in zip(schema.attributes, found.types, found.survey.misses, strict=True):
-        text_table.add(table, attribute.name, attribute.type, kind, str(attribute.size), str(misses))
+    for attribute, kind, misses in zip(schema.attributes, found.types, found.misses, strict=True):
+        shown = "not read" if misses is None else str(misses)
+        text_table.add(table, attribute.name, attribute.type, kind, str(attribute.size), shown)
     text_table.show(table)
 
 

@@ -11,6 +11,7 @@ import typer
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.export import export_dpsynth, export_mbi
 from privity.common.release.release_folder import read_release
+from privity.common.release.sdv_metadata import export_sdv
 from privity.common.release.verification.release_verification import check_release, check_signed_release
 from privity.common.storage.safe_files import refuse_existing
 from privity.common.text.terminal import say
@@ -19,10 +20,11 @@ Release = Annotated[Path, typer.Argument(help="the folder of a release")]
 
 
 class Shape(Enum):
-    """Whose shape the noisy marginals are written in."""
+    """Whose shape the noisy marginals, or the metadata of the table, are written in."""
 
     MBI = "mbi"
     DPSYNTH = "dpsynth"
+    SDV = "sdv"
 
 
 def verify_command(
@@ -47,12 +49,16 @@ def verify_command(
 
 def export_command(
     release: Release,
-    to: Annotated[Shape, typer.Option(help="mbi: one JSON file; dpsynth: a folder")],
+    to: Annotated[Shape, typer.Option(help="mbi: one JSON file; dpsynth: a folder; sdv: metadata of the table")],
     out: Annotated[Path, typer.Option(help="file or folder to make; must not exist")],
 ) -> None:
-    """Write a release's noisy marginals in a format that another library reads."""
+    """Write a release's noisy marginals, or metadata, in a format that another library reads."""
     refuse_existing(out)
     found = read_release(release)
+    if to is Shape.SDV:
+        export_sdv(found.schema, out)
+        say(f"Metadata of {len(found.schema.attributes) + len(found.schema.unread)} columns written to {out}.")
+        return
     exported = (export_mbi if to is Shape.MBI else export_dpsynth)(found, out)
     say(f"{exported.tables} noisy marginals written to {out}.")
     for line in exported.left_out:

@@ -9,13 +9,15 @@ from typing import Annotated
 import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
+from privity.common.data.unread_columns import LARGEST_START, with_keys
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.open_model import open_model
 from privity.common.release.rows_file import check_rows_file, write_rows
-from privity.common.release.sampling_conditions import codes_where, read_condition
+from privity.common.release.sampling_conditions import conditions_of, read_condition
 from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.safe_files import refuse_existing
 from privity.common.text import terminal
+from privity.common.text.first_few import first_few
 from privity.common.text.terminal import say
 
 SEED_BITS = 32
@@ -26,9 +28,13 @@ def sample_command(
     rows: Annotated[int, typer.Option(help="number of rows")],
     out: Annotated[Path, typer.Option(help="file to make: .csv, .csv.gz or .parquet; must not exist")],
     where: Annotated[
-        list[str] | None, typer.Option(help="condition ATTRIBUTE=VALUE; may repeat, all must hold")
+        list[str] | None,
+        typer.Option(help="condition such as age>=18, ward=north|south or ward!=north; may repeat, all must hold"),
     ] = None,
     seed: Annotated[int | None, typer.Option(help="seed: the same gives the same rows; by default a new one")] = None,
+    skip_keys: Annotated[
+        int, typer.Option(min=0, max=LARGEST_START, help="number of keys that other tables have, to go on after them")
+    ] = 0,
     schema: Annotated[
         Path | None, typer.Option(help="schema, if there is none beside the model, or to add rowConstraints")
     ] = None,
@@ -45,7 +51,7 @@ def sample_command(
     if not out.absolute().parent.is_dir():
         raise PrivityError(Catalogue.FILE_MISSING, file=out.absolute().parent)
     opened = open_model(model, schema)
-    codes = codes_where(opened.schema, [read_condition(text, opened.schema) for text in where or ()])
+    conditions = conditions_of(opened.schema, [read_condition(text, opened.schema) for text in where or ()])
     chosen = secrets.randbits(SEED_BITS) if seed is None else seed
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[drawn]}"))
     sampled_in_all = rows
@@ -57,8 +63,13 @@ def sample_command(
             sampled_in_all = drawn
             progress.update(task, completed=found, drawn=f"of {drawn:,} drawn")
 
-        frame = synthesise(opened, rows, chosen, codes, tell=tell)
+        frame = synthesise(opened, rows, chosen, conditions, tell=tell, skipped=skip_keys)
     write_rows(frame, opened.schema, out)
     say(f"{rows} rows written to {out}; --seed {chosen} gives the same ones.")
-    if codes or opened.schema.row_constraints:
+    if keys := [column.name for column in with_keys(opened.schema.unread)]:
+        say(
+            f"The keys of {first_few(keys)} begin after {skip_keys} others. A release and each sample begin alike: "
+            f"--skip-keys {skip_keys + rows} goes on after these."
+        )
+    if conditions.words or opened.schema.row_constraints:
         say(f"{sampled_in_all} rows were drawn from the model to find them.")

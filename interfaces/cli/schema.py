@@ -12,6 +12,7 @@ import typer
 
 from privity.asked_fields import asked_fields
 from privity.common.data.attribute import ROLES
+from privity.common.data.constant_columns import Constant
 from privity.common.data.dialect import dialect_option
 from privity.common.data.file_look import Look, look_at
 from privity.common.data.joined_schemas import join_schemas
@@ -119,10 +120,12 @@ def tell_unkept_rules(schema: Schema) -> None:
 
 
 def _tell_broken_rules(address: Address, schema: Schema) -> None:
-    """Say how many real rows break each rule, or have another value than follows: on this screen only."""
+    """Say how many real rows break each rule, or have another value than follows or is declared: for this screen."""
     broken = broken_rows(address, schema, default_memory())
+    constants = {f"Column {column.name}" for column in schema.unread if isinstance(column.made, Constant)}
     for title, count in broken.items():
-        did = "broken by" if title.startswith("Rule ") else "another value than follows in"
+        than = "is declared" if title in constants else "follows"
+        did = "broken by" if title.startswith("Rule ") else f"another value than {than} in"
         said = "too many different values to look at" if count is None else f"{did} {count} rows"
         say(f"{title}: {said}.")
     if broken:
@@ -180,10 +183,11 @@ def review(
         raise PrivityError(
             Catalogue.BAD_OPTION, option="role", reason=f"{role!r} is none", hint=f"Use one of: {', '.join(ROLES)}."
         )
-    if unknown := [name for name in fields or () if name not in schema.names]:
+    known = dict.fromkeys((*schema.names, *schema.undeclared))
+    if unknown := [name for name in fields or () if name not in known]:
         raise PrivityError(
             Catalogue.BAD_OPTION, option="fields", reason=f"the schema has no {first_few(unknown)}",
-            hint=f"Possible: {first_few(schema.names)}.",
+            hint=f"Possible: {first_few([*known])}.",
         )  # fmt: skip
     if not (schema.undeclared or bins):
         say(f"{schema_file} is no draft.")

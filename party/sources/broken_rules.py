@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from privity.common.data.computed_columns import columns_as_declared, with_computed
+from privity.common.data.constant_columns import Constant
 from privity.common.data.dialect import PLAIN, NumberMarks
 from privity.common.data.frame_values import Value, read_value
 from privity.common.data.made_columns import Total
@@ -126,7 +127,7 @@ def _refused(schema: Schema, rule: RowConstraint, frame: pd.DataFrame) -> npt.ND
 
 def _disagreeing(schema: Schema, column: UnreadColumn, frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
     columns = dict(_columns(schema, frame))
-    if isinstance(column.made, Total) and column.attribute.temporal is None:
+    if isinstance(column.made, Total | Constant) and column.attribute.temporal is None and column.attribute.numeric:
         # It declares no marks of its own: those of the dialect hold, and a unit may stand beside the number.
         marks = NumberMarks(schema.dialect.decimal or PLAIN.decimal, schema.dialect.group or "", bare=False)
         columns[column.name] = [

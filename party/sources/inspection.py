@@ -35,12 +35,14 @@ class Inspection:
 
     Attributes:
         types: of the columns, as their store declares them, by attribute.
+        misses: rows outside the domain, by attribute; None of one whose column was not read, at least in some file.
         problems: what keeps the rows from being used; with values.
         seconds: that reading through all rows took.
     """
 
     survey: Survey
     types: tuple[str, ...]
+    misses: tuple[int | None, ...]
     problems: tuple[Problem, ...]
     seconds: float
 
@@ -55,35 +57,40 @@ def inspect(address: Address, schema: Schema, access: Access) -> Inspection:
     started = time.monotonic()
     schema = address.read_by(schema)
     if address.form is Form.CSV:
-        survey, problems = _inspect_csv(address, schema, access)
+        survey, misses, problems = _inspect_csv(address, schema, access)
         types = ("text",) * len(schema.attributes)
     else:
         store = connect(address, access.memory)
         try:
             questions = Questions(store, schema, known_texts(store, schema, access.slots), access.slots)
             survey = survey_of(store, questions)
+            misses = survey.misses
             problems = faults(store, questions, schema, access.slots, survey)
             types = tuple(store.columns[name].declared for name, _ in schema.columns_of(store.columns))
         finally:
             store.close()
-    return Inspection(survey, types, tuple(problems), time.monotonic() - started)
+    return Inspection(survey, types, misses, tuple(problems), time.monotonic() - started)
 
 
-def _inspect_csv(address: Address, schema: Schema, access: Access) -> tuple[Survey, list[Problem]]:
+def _inspect_csv(
+    address: Address, schema: Schema, access: Access
+) -> tuple[Survey, tuple[int | None, ...], list[Problem]]:
     keys = [access.slots.person, access.slots.order] if access.slots else []
-    rows, misses, problems = 0, [0] * len(schema.attributes), []
+    rows, problems = 0, []
+    misses: tuple[int | None, ...] = (0,) * len(schema.attributes)
     with a_pass_over(address.files) as reading:
         for file in address.files:
             coder = Coder(schema, str(file), keys)
             for _ in coder.read(file, at=reading(file)):
                 pass
             rows += coder.rows
-            misses = [a + b for a, b in zip(misses, coder.misses, strict=True)]
+            both = zip(misses, coder.misses, strict=True)
+            misses = tuple(None if a is None or b is None else a + b for a, b in both)
             problems += coder.problems()
     if not rows and not problems:
         problems.append(no_rows(address.name))
     # Who has how many rows is seen when they are opened.
-    return Survey(rows, rows, tuple(misses), 0), problems
+    return Survey(rows, rows, tuple(each or 0 for each in misses), 0), misses, problems
 
 
 def in_pairs(schema: Schema) -> list[int]:

@@ -259,13 +259,21 @@ class LocalLearner:
     def record_(self) -> RunRecord:
         return self.fitted.record
 
-    def sample(self, n: int, seed: int | None = None, where: Mapping[str, object] | None = None) -> pd.DataFrame:
+    def sample(
+        self,
+        n: int,
+        seed: int | None = None,
+        where: Mapping[str, object] | None = None,
+        *,
+        dtypes: Mapping[str, Any] | None = None,
+        skip_keys: int = 0,
+    ) -> pd.DataFrame:
         """``n`` synthetic rows that meet the rules of the schema; the seed decides the sampling only, never noise.
 
         Args:
-            where: as of ``SavedModel.sample``, with the same errors.
+            where, dtypes, skip_keys: as of ``SavedModel.sample``, with the same errors.
         """
-        return SavedModel(self.fitted.model).sample(n, seed, where)
+        return SavedModel(self.fitted.model).sample(n, seed, where, dtypes=dtypes, skip_keys=skip_keys)
 
     def save(self, path: Path | str) -> None:
         """Write the learnt model as JSON; ``load_model`` reads it. It is a release, already charged."""

@@ -212,17 +212,21 @@ class Release(Shown):
             return report_page(self._overview)
         return (self._folder / REPORT).read_text(encoding="utf-8")
 
-    def sample(self, n: int, seed: int | None = None, where: Mapping[str, object] | None = None) -> pd.DataFrame:
+    def sample(
+        self,
+        n: int,
+        seed: int | None = None,
+        where: Mapping[str, object] | None = None,
+        *,
+        dtypes: Mapping[str, Any] | None = None,
+        skip_keys: int = 0,
+    ) -> pd.DataFrame:
         """``n`` more rows of the model, at no cost, that meet the rules of the schema; the seed decides them.
 
         Args:
-            where: values that attributes must have, read by their text; a number stands for its bin.
-
-        Raises:
-            ProblemsFound: an attribute or a value that does not exist.
-            PrivityError: too-rare: the model has hardly any such rows.
+            where, dtypes, skip_keys: as of ``SavedModel.sample``, with the same errors.
         """
-        return SavedModel(self.model).sample(n, seed, where)
+        return SavedModel(self.model).sample(n, seed, where, dtypes=dtypes, skip_keys=skip_keys)
 
     def save(self, path: Path | str) -> None:
         """Write the release as a new folder, as it was published.

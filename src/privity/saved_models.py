@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
 from privity.arguments import as_arguments
-from privity.common.data.written_values import as_pandas
+from privity.common.data.cast_columns import as_types
 from privity.common.formats import read_json
 from privity.common.formats.given_values import bad_option, whole_number
 from privity.common.public_names import public
-from privity.common.release.sampling_conditions import codes_where
+from privity.common.release.sampling_conditions import conditions_of, given_conditions
 from privity.common.release.synthetic_rows import check_release_size, synthesise
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models import load_model as load
@@ -27,14 +28,27 @@ class SavedModel:
 
     model: Model
 
-    def sample(self, n: int, seed: int | None = None, where: Mapping[str, object] | None = None) -> pd.DataFrame:
+    def sample(
+        self,
+        n: int,
+        seed: int | None = None,
+        where: Mapping[str, object] | None = None,
+        *,
+        dtypes: Mapping[str, Any] | None = None,
+        skip_keys: int = 0,
+    ) -> pd.DataFrame:
         """``n`` synthetic rows that meet the rules of the schema; the seed decides them.
 
         Args:
-            where: values that attributes must have, read by their text; a number stands for its bin.
+            where: conditions on columns: a value, several in a list, or values by their relation, such as
+                ``{"age": {">=": 18, "<": 65}}``. They are read as those of a table are; None is a missing value.
+
+            dtypes: types of columns in pandas, such as ``real.dtypes``; others have those that the schema gives them.
+            skip_keys: how many numbers other tables have as keys: ``generate: number`` goes on after them.
 
         Raises:
-            ProblemsFound: an attribute or a value that does not exist.
+            ProblemsFound: a column or a value that does not exist; conditions that no row can meet, or that a rule
+                forbids.
             PrivityError: too-rare: the model has hardly any such rows; bad-option: an argument that is not possible.
         """
         rows, schema = whole_number("n", n, 1), self.model.schema
@@ -43,8 +57,11 @@ class SavedModel:
             raise bad_option("where", f"a {type(where).__name__} has no values by name", "Give a dictionary.")
         with as_arguments():
             check_release_size(rows, schema)
-        conditions = [(name, str(value)) for name, value in (where or {}).items()]
-        return as_pandas(synthesise(self.model, rows, seed, codes_where(schema, conditions)), schema)
+        conditions = conditions_of(schema, given_conditions(where or {}))
+        skipped = whole_number("skip_keys", skip_keys, 0)
+        if dtypes is not None and not hasattr(dtypes, "items"):
+            raise bad_option("dtypes", f"a {type(dtypes).__name__} has no types by name", "Give a dictionary.")
+        return as_types(synthesise(self.model, rows, seed, conditions, skipped=skipped), schema, dtypes)
 
 
 @public

@@ -233,7 +233,8 @@ class Schema:
             ProblemsFound: a role that there is not.
         """
         for name in names:
-            self[name]
+            if name not in self.undeclared:
+                self[name]
         if self.undeclared and not names:
             shown = undeclared_in_words(self._parsed, self._document)
             reason = "; ".join(f"{name} ({words})" for name, words in shown.items())

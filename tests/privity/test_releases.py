@@ -141,7 +141,7 @@ def test_a_sample_is_that_of_the_model(release: Release, folder: Path) -> None:
     model = load_model(folder / "model.json", folder / "schema.json")
     assert release.sample(50, seed=3).equals(model.sample(50, seed=3))
     assert set(release.sample(50, seed=3, where={"ward": "west", "age": 30})["ward"]) == {"west"}
-    with pytest.raises(ProblemsFound, match="no attribute is called so"):
+    with pytest.raises(ProblemsFound, match="no column is called so"):
         release.sample(5, where={"wart": "west"})
 
 

@@ -199,7 +199,8 @@ class _Checking:
             columns = {str(name): list(frame[name]) for name in frame.columns}
             for column, sources in made:
                 count = int(disagreeing(column, columns, attributes).sum()) if column.name in columns else table.rows
-                broken[f"have another {column.name} than follows from {', '.join(sources)}"] += count
+                wanted = f"follows from {', '.join(sources)}" if sources else "is declared"
+                broken[f"have another {column.name} than {wanted}"] += count
         for did, count in broken.items():
             if count:
                 self._fault(SYNTHETIC, "", "rule-broken", f"{count} rows {did}.")

@@ -168,7 +168,7 @@ def test_columns_that_are_not_read_stand_in_their_places():
     ("fields", "keys", "message"),
     [
         ([{"name": "x", "type": "integer", "generate": "uuid"}], {}, "is of type string"),
-        ([{"name": "x", "type": "string", "generate": "uuid", "empty": True}], {}, "stays empty"),
+        ([{"name": "x", "type": "string", "generate": "uuid", "empty": True}], {}, "more than one way"),
         ([{"name": "x", "type": "string", "empty": True, "categories": ["a", "b"]}], {}, "'categories' does not go"),
         ([NOTES], {}, "no column of it is read"),
         ([NOTES, {"name": "notes", "type": "boolean"}], {}, "is that of fields"),

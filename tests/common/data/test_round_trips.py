@@ -162,8 +162,8 @@ def test_parquet_has_the_types_and_null_only_where_it_is_declared():
 def test_pandas_has_columns_of_the_types():
     assert {name: str(dtype) for name, dtype in as_pandas(drawn(missing=True), ONE_OF_EACH).dtypes.items()} == {
         "text": "str", "yes": "bool", "yes or none": "boolean", "whole": "Int64", "key": "Int64", "huge": "object",
-        "real": "float64", "money": "object", "day": "datetime64[s]", "clock": "object", "moment": "datetime64[ms]",
-        "point": "datetime64[s, Europe/Vienna]", "length": "timedelta64[s]",
+        "real": "float64", "money": "object", "day": "datetime64[us]", "clock": "object", "moment": "datetime64[us]",
+        "point": "datetime64[us, Europe/Vienna]", "length": "timedelta64[us]",
     }  # fmt: skip
     frame = as_pandas(drawn(missing=True), ONE_OF_EACH)
     declared = {a.name for a in ONE_OF_EACH.attributes if a.missing}

@@ -138,8 +138,7 @@ def test_rows_of_a_release_are_typed_under_conditions_and_follow_from_the_seed(r
     typed, text = table.to_pandas(), pd.read_csv(tmp_path / "b.csv.gz", na_values=["NA"], keep_default_na=False)
     assert len(typed) == 300
     assert set(typed["ward"]) == {"north"}
-    assert typed["age"].between(27, 35).all()
-    assert typed["age"].nunique() == 9
+    assert set(typed["age"]) == {33}
     assert meets(typed).all()
     assert table.column("area").null_count > 0
     assert (typed["area"].isna() == text["area"].isna()).all()
@@ -169,7 +168,7 @@ def test_every_condition_that_cannot_be_is_named_at_once(release, tmp_path):
     )  # fmt: skip
     for part in ("'ward': [unknown-value] 'east'", "'height': [unknown-attribute]", "'age': [unknown-value] '200'"):
         assert part in done.stderr
-    assert "'smoker': [two-values] it cannot be true and false at once" in done.stderr
+    assert "'smoker': [no-value] no row has smoker = 'true' and smoker = 'false'" in done.stderr
     assert not (tmp_path / "a.csv").exists()
 
 
@@ -191,7 +190,7 @@ def test_rows_that_the_model_does_not_have_end_in_a_plain_word_and_no_file(relea
         (("--out", "nowhere/a.csv"), "no such file"),
         (("--rows", "0", "--out", "a.csv"), "not a number of rows"),
         (("--out", "a.csv", "--seed", "-1"), "negative"),
-        (("--out", "a.csv", "--where", "ward"), "no = stands in it"),
+        (("--out", "a.csv", "--where", "ward"), "it compares nothing"),
         (("--out", "release"), "exists already"),
     ],
 )

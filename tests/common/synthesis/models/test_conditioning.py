@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.data.schema import parse_schema
+from privity.common.release.sampling_conditions import conditions_of
 from privity.common.release.synthetic_rows import Patience, synthesise
 from privity.common.synthesis.models.bayesian_network import BayesianNetwork, Node
 from privity.common.synthesis.models.conditionals import conditional
@@ -75,6 +76,11 @@ def given_codes(probabilities, codes):
     return kept / kept.sum() if kept.sum() else None
 
 
+def weights_of(codes):
+    return {a: np.eye(DOMAIN[a])[code] for a, code in codes.items()}
+
+
+WEIGHTS = st.dictionaries(st.sampled_from([1, 3, 4]), st.tuples(*[st.floats(0.01, 1)] * 2), min_size=1, max_size=3)
 CODES = st.dictionaries(st.integers(0, 4), st.integers(0, 1), min_size=1, max_size=3)
 
 
@@ -82,11 +88,22 @@ CODES = st.dictionaries(st.integers(0, 4), st.integers(0, 1), min_size=1, max_si
 def test_a_model_given_codes_is_the_conditional_distribution(codes, seed, kind):
     model = tree(TREE, seed) if kind == "tree" else network(NETWORKS[kind], seed)
     expected = given_codes(joint(model), codes)
-    found = conditioned(model, codes)
+    found, entered = conditioned(model, weights_of(codes))
     if expected is None:
         assert found is model or given_codes(joint(found), codes) is None
         return
     np.testing.assert_allclose(joint(found), expected, atol=1e-12)
+    assert entered == codes.keys() or found is model
+
+
+@given(weights=WEIGHTS, seed=st.integers(0, 500), kind=st.sampled_from(["tree", "chain", "clique"]))
+def test_codes_that_are_wanted_in_part_count_by_their_weight(weights, seed, kind):
+    model = tree(TREE, seed) if kind == "tree" else network(NETWORKS[kind], seed)
+    expected = joint(model)
+    for a, weight in weights.items():
+        expected = expected * np.array(weight).reshape([-1 if a == b else 1 for b in range(len(DOMAIN))])
+    found, _ = conditioned(model, {a: np.array(weight) for a, weight in weights.items()})
+    np.testing.assert_allclose(joint(found), expected / expected.sum(), atol=1e-12)
 
 
 @given(codes=CODES, seed=st.integers(0, 500))
@@ -96,7 +113,7 @@ def test_what_cannot_be_entered_is_left_and_the_rest_is_exact(codes, seed):
     expected = given_codes(joint(model), codes)
     if expected is None:
         return
-    found = joint(conditioned(model, codes))
+    found = joint(conditioned(model, weights_of(codes))[0])
     entered = {a: code for a, code in codes.items() if a in (0, 1)}
     np.testing.assert_allclose(found, given_codes(joint(model), entered) if entered else joint(model), atol=1e-12)
     np.testing.assert_allclose(given_codes(found, codes), expected, atol=1e-12)
@@ -111,7 +128,7 @@ def test_rare_rows_are_found_without_drawing_others():
             *(Node(AttributeParentPair(a, (1,)), np.ones((DOMAIN[a], 2))) for a in (0, 2, 3, 4)),
         ],
     )
-    frame = synthesise(model, 100, 1, {1: 1}, Patience(1 << 10, 1))
+    frame = synthesise(model, 100, 1, conditions_of(SCHEMA, [("x1", "==", [1])]), Patience(1 << 10, 1))
     assert set(frame["x1"]) == {1}
     assert len(frame) == 100
 
@@ -120,5 +137,5 @@ def test_rare_rows_are_found_without_drawing_others():
 def test_a_mixture_and_no_codes_leave_the_model_as_it_is(codes):
     model = network(NETWORKS["chain"], 1)
     mixture = Mixture([Part(1, model)])
-    assert conditioned(mixture, codes) is mixture
-    assert conditioned(model, {}) is model
+    assert conditioned(mixture, weights_of(codes)) == (mixture, frozenset())
+    assert conditioned(model, {})[0] is model
