@@ -18,9 +18,9 @@ import pandas as pd
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column
 from privity.common.data.csv_reading import Batch
+from privity.common.data.declared_values import columns_as_declared
 from privity.common.data.frame_values import (
     Value,
-    columns_as_declared,
     number_of,
     read_column,
     read_value,

@@ -134,6 +134,10 @@ class Attribute:
         edges = tuple(self.compute.power(edge) for edge in self.coding_edges)
         return replace(self, type="number", edges=edges, bins=None, decimals=None, histogram=None, compute=None)
 
+    def column(self, *, computed: bool) -> str:
+        """The column that it is read from: its own, or the one that it is computed of."""
+        return self.compute.source if computed and self.compute is not None else self.name
+
     @property
     def numeric(self) -> bool:
         """Whether values are numbers, dates and times among them."""
@@ -152,7 +156,7 @@ class Attribute:
     @cached_property
     def beyond_doubles(self) -> bool:
         """Whether exact values of its domain are integers that doubles do not tell apart."""
-        reach = (*self.edges, *self.categories, *self._missing_numbers)
+        reach = (*self.edges, *self.categories, *self.missing_numbers)
         return (self.type == "integer" or self.exact) and any(abs(int(value)) >= WHOLE_DOUBLES for value in reach)
 
     @cached_property
@@ -317,16 +321,21 @@ class Attribute:
 
     def code_of_number(self, text: str) -> int | None:
         """Return the code of a number, given as a decimal: a missing value if a text that means one reads as it."""
-        if self.numeric and self.missing and self.read(text) in self._missing_numbers:
+        if self.numeric and self.missing and self.read(text) in self.missing_numbers:
             return self.missing_code
         return self.code_of(text)
+
+    def code_of_converted(self, number: Fraction) -> int | None:
+        """Return the code of a number that had another unit, in which it was no missing value."""
+        code = None if self.whole and number.denominator != 1 else self._code_at(number)
+        return self._other_code if code is None else code
 
     def code_of_moment(self, kind: str, text: str) -> int | None:
         """Return the code of a date, time or duration of a program, as ``Temporal.of_value`` takes it."""
         if self.temporal is None:
             return self.code_of(text)
         number = self.temporal.of_value(kind, text)
-        if number is not None and number in self._missing_numbers:
+        if number is not None and number in self.missing_numbers:
             return self.missing_code
         code = None if number is None else self._code_at(number)
         return self._other_code if code is None else code
@@ -348,7 +357,8 @@ class Attribute:
         return self._other_code if self.missing_code is None else self.missing_code
 
     @cached_property
-    def _missing_numbers(self) -> frozenset[int | Fraction]:
+    def missing_numbers(self) -> frozenset[int | Fraction]:
+        """The numbers that mean "no value" in a column of numbers."""
         return frozenset(number for text in self.missing if (number := self.read(text)) is not None)
 
     def _code_of_value(self, text: str) -> int | None:

@@ -17,7 +17,6 @@ counts the same in every type that it may be given:
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -33,7 +32,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privity.common.data.attribute import LONGEST_NUMBER, WHOLE_DOUBLES, Attribute
-from privity.common.data.dialect import PLAIN
 from privity.common.data.schema import Schema
 from privity.common.data.temporal import temporal
 from privity.common.data.temporal_columns import NOT_A_TIME, codes_of
@@ -60,6 +58,7 @@ class Sort(Enum):
     TIME = "time"
     DURATION = "duration"
     MISSING = "missing"
+    CONVERTED = "number that had another unit"
     UNREAD = "unread"
 
 
@@ -68,7 +67,8 @@ class Cell:
     """A value that is no text.
 
     Attributes:
-        text: its decimal, or ISO 8601 of a date or time; of a value that is not read, the name of its type.
+        text: its decimal, or ISO 8601 of a date or time; of a value that is not read, the name of its type; of one that
+            had another unit, a fraction.
     """
 
     sort: Sort
@@ -87,43 +87,6 @@ MISSING = Cell(Sort.MISSING, "a missing value")
 NO_NUMBER = "\ud800"
 """Stands for a text that is no number: half of a surrogate pair, which no declared text holds."""
 
-_UNDECODED = re.compile("[\udc80-\udcff]")
-"""What bytes are read as that are not in the encoding of their file."""
-
-
-def as_declared(schema: Schema, place: int, value: Value, *, computed: bool = False) -> Value:
-    """A value of an owner's table as the schema writes it, by the dialect: a number with a point and nothing else.
-
-    Args:
-        computed: whether it stands in the column that the attribute is computed of.
-    """
-    if not isinstance(value, str):
-        return value
-    if schema.dialect.forgiving and _UNDECODED.search(value):
-        return MISSING
-    attribute, marks = schema.attributes[place], schema.marks[place]
-    number = attribute.type in ("integer", "number") and not (
-        computed and attribute.compute and not attribute.compute.log
-    )
-    if marks == PLAIN or not number or value in attribute.missing_texts:
-        return value
-    return marks.plain(value) or NO_NUMBER
-
-
-def columns_as_declared(schema: Schema, columns: Mapping[str, Sequence[Value]]) -> dict[str, Sequence[Value]]:
-    """Columns of an owner's table, each value as the schema writes it."""
-    found = dict(columns)
-    for place, (column, computed) in enumerate(schema.columns_of(columns)):
-        if column in columns and (schema.dialect.forgiving or schema.marks[place] != PLAIN):
-            found[column] = [as_declared(schema, place, value, computed=computed) for value in columns[column]]
-    return found
-
-
-def code_in(schema: Schema, place: int, value: Value, *, computed: bool = False) -> int | None:
-    """Return the code of a value of an owner's table, or ``None`` as ``code_of`` does; arguments as ``as_declared``."""
-    coding = code_in_source if computed else code_of
-    return coding(schema.attributes[place], as_declared(schema, place, value, computed=computed))
-
 
 def code_of(attribute: Attribute, value: Value) -> int | None:
     """Return the code of a value, or ``None`` if it lies outside the domain or is not read."""
@@ -140,6 +103,8 @@ def code_of(attribute: Attribute, value: Value) -> int | None:
             return attribute.code_of(value.text)
         case Sort.MISSING:
             return attribute.code_of_nothing()
+        case Sort.CONVERTED:
+            return attribute.code_of_converted(Fraction(value.text))
         case _:
             return attribute.code_of_moment(value.sort.value, value.text)
 
@@ -202,6 +167,8 @@ def number_of(attribute: Attribute, value: Value) -> int | Fraction | None:
         return None
     if value.sort in MOMENTS and attribute.temporal is not None:
         return attribute.temporal.of_value(value.sort.value, value.text)
+    if value.sort is Sort.CONVERTED:
+        return Fraction(value.text)
     return attribute.read({"True": "1", "False": "0"}.get(value.text, value.text))
 
 

@@ -25,6 +25,7 @@ from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks, dia
 from privity.common.data.row_constraints import RowConstraint, read_constraints
 from privity.common.data.schema_document import exact_text, field_document, nested_lists, plain_document
 from privity.common.data.schema_fields import FieldReader
+from privity.common.data.table_map import NO_MAP, TableMap
 from privity.common.data.unread_columns import UnreadColumn, is_unread_column, read_unread_column, with_made
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.formats.line_numbers import json_lines
@@ -55,6 +56,7 @@ class Schema:
         discoveries: what was derived from rows at a cost, and is added to what a release by this schema costs.
         stored_types: whether the types are those that the columns of a table were stored with, which whoever discovered
             the schema declared to be public; otherwise a person wrote each of them.
+        table_map: what the rows call its columns and values, if they have words of their own.
 
     Raises:
         ValueError: some of the attributes have a code for absent rows, and others have none.
@@ -70,6 +72,7 @@ class Schema:
     extra_columns: bool = False
     discoveries: tuple[Discovery, ...] = ()
     stored_types: bool = False
+    table_map: TableMap = NO_MAP
     _index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -156,12 +159,7 @@ class Schema:
     def columns_of(self, there: Collection[str]) -> tuple[tuple[str, bool], ...]:
         """For each attribute its column in a table of such columns, and whether the attribute is computed of it."""
         names = set(there)
-        return tuple(
-            (attribute.name, False)
-            if attribute.compute is None or attribute.name in names
-            else (attribute.compute.source, True)
-            for attribute in self.attributes
-        )
+        return tuple(self.table_map.place_of(attribute, names) for attribute in self.attributes)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -172,7 +170,8 @@ class Schema:
     def known_columns(self) -> frozenset[str]:
         """Columns that a table may have: of attributes, of what these are computed of, and some that are not read."""
         sources = (a.compute.source for a in self.attributes if a.compute is not None)
-        return frozenset((*self.names, *sources, *(column.name for column in self.unread), *self.left_out))
+        beside = (column.name for column in self.unread)
+        return self.table_map.known((*self.names, *sources, *beside, *self.left_out))
 
     @cached_property
     def domain(self) -> tuple[int, ...]:
@@ -215,7 +214,7 @@ class Schema:
         """The schema of a synthetic table: CSV as Privity writes it, with these attributes and no other columns."""
         plain = {name: each.default for name, each in PLAIN_KEYS.items() if each.of_rows}
         attributes = tuple(replace(attribute, **plain) for attribute in self.attributes)
-        return replace(self, dialect=COMMON, extra_columns=False, attributes=attributes)
+        return replace(self, dialect=COMMON, extra_columns=False, attributes=attributes, table_map=NO_MAP)
 
     def index(self, name: str) -> int:
         """Return the position of the attribute ``name``; ``KeyError`` if there is none."""
@@ -233,8 +232,8 @@ class Schema:
         if it is true; and what was discovered at which cost. A schema without these has the digest of one for which
         they do not exist.
         Not in it: the name of the table, titles, descriptions, source, license; rowConstraints, which decide no value's
-        code, but which rows of a model that was released are drawn; and how rows are written down, which may be
-        different at each party.
+        code, but which rows of a model that was released are drawn; and how rows are written down and in which words,
+        which may be different at each party.
         """
         attributes = [
             {

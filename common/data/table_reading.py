@@ -21,14 +21,14 @@ from privity.common.data.csv_reading import (
     extra_problems,
     repeated,
 )
+from privity.common.data.declared_values import as_declared, code_in
 from privity.common.data.dialect import COMMON, NumberMarks
 from privity.common.data.frame_values import (
+    MISSING,
     READ_TYPES,
     Moments,
     Sort,
     Value,
-    as_declared,
-    code_in,
     is_unread,
     read_column,
     shown,
@@ -77,33 +77,38 @@ def read_batches(
         for batch in csv_batches(path, COMMON, at=at):
             yield pd.DataFrame(dict(zip(batch.names, batch.columns, strict=True)), dtype=object)
         return
-    texts = [_Texts(schema, place) for place in range(len(schema.attributes))]
     used = {*schema.names, *schema.columns}
     known = used if schema.extra_columns else None
+    values: list[_Declared] = []
     for batch in csv_batches(path, schema.dialect, schema.columns, used=known, at=at):
-        columns = {
-            name: list(map(texts[schema.index(name)].__getitem__, column))
-            if name in schema.names
-            else [value if isinstance(value, str) else None for value in column]
-            for name, column in zip(batch.names, batch.columns, strict=True)
-            if name in used or not schema.extra_columns
+        there = dict(zip(batch.names, batch.columns, strict=True))
+        columns: dict[str, list[Value | None]] = {
+            name: [value if isinstance(value, str) else None for value in column]
+            for name, column in there.items()
+            if (name in used or not schema.extra_columns) and name not in schema.table_map.taken
         }
+        places = schema.columns_of(there)
+        values = values or [_Declared(schema, place, computed=computed) for place, (_, computed) in enumerate(places)]
+        for attribute, declared, (name, computed) in zip(schema.attributes, values, places, strict=True):
+            word = attribute.column(computed=computed)
+            if name in there and (not computed or word in schema.table_map.columns):
+                columns[word] = list(map(declared.__getitem__, there[name]))
         yield pd.DataFrame(columns, dtype=object)
 
 
-class _Texts(dict[Value, str | None]):
-    """The values of an attribute as the schema writes them; None for a cell that is missing."""
+class _Declared(dict[Value, Value | None]):
+    """The values of an attribute's column as the schema writes them; None for a cell that is missing."""
 
-    def __init__(self, schema: Schema, place: int) -> None:
+    def __init__(self, schema: Schema, place: int, *, computed: bool) -> None:
         super().__init__()
-        self._schema, self._place = schema, place
+        self._schema, self._place, self._computed = schema, place, computed
 
-    def __missing__(self, value: Value) -> str | None:
-        found = as_declared(self._schema, self._place, value)
-        text = found if isinstance(found, str) else None
+    def __missing__(self, value: Value) -> Value | None:
+        declared = as_declared(self._schema, self._place, value, computed=self._computed)
+        found = None if declared == MISSING else declared
         if len(self) < MOST_TEXTS:
-            self[value] = text
-        return text
+            self[value] = found
+        return found
 
 
 def encode(frame: pd.DataFrame, schema: Schema, file: str) -> CodedTable:
@@ -225,7 +230,8 @@ class Coder:
 
     def _code(self, place: int, attribute: Attribute, values: Sequence[Value], numbers: Sequence[int]) -> Column:
         coding, width = self._codes[place], code_type(attribute.size + 1)
-        known = values.codes(attribute) if isinstance(values, Moments) and not coding.computed else None
+        plain = self.schema.table_map.of(attribute, computed=coding.computed) is None and not coding.computed
+        known = values.codes(attribute) if isinstance(values, Moments) and plain else None
         if known is None:
             known = np.fromiter(map(coding.__getitem__, values), width, len(values))
         codes: Column = known.astype(width)
@@ -286,7 +292,7 @@ def column_problems(
         remedy = hint() or "Begin with a header of their names, or use the schema of this table."
         return [Problem(file, "header", "no-header", message, remedy)]
     if missing:
-        remedy = hint() or "Add them, or take them out of the schema."
+        remedy = hint() or schema.table_map.remedy or "Add them, or take them out of the schema."
         message = f"{first_few(missing)}: declared, but no such column."
         problems.append(Problem(file, "header", "missing-column", message, remedy))
     problems += repeated([name for name in names if not schema.extra_columns or name in declared], file)

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from privity.common.data.coded_table import CodedTable, Column
-from privity.common.data.frame_values import MISSING, code_in
+from privity.common.data.declared_values import code_in
+from privity.common.data.frame_values import MISSING
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import expected
 from privity.common.data.value_remedies import remedy_of
@@ -157,8 +158,10 @@ def known_texts(store: Store, schema: Schema, slots: Slots | None) -> dict[str, 
     found: dict[str, Numbers] = {}
     columns = schema.columns_of(store.columns)
     for place, (attribute, (name, computed)) in enumerate(zip(schema.attributes, columns, strict=True)):
-        column = store.columns[name]
-        if not is_read_apart(attribute, column, computed):
+        column, own = store.columns[name], schema.table_map.of(attribute, computed=computed)
+        if own is not None and own.codes is not None:
+            found[attribute.name] = {text: code_in(schema, place, text, computed=computed) for text in own.codes}
+        if not is_read_apart(attribute, column, computed, own):
             continue
         query = (
             f"SELECT DISTINCT {store.value(column)} AS found FROM {store.relation} "

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from privity.common.data.csv_reading import Batch
-from privity.common.data.frame_values import Sort, Value, as_declared, computed_value, is_unread
+from privity.common.data.declared_values import as_declared
+from privity.common.data.frame_values import Sort, Value, computed_value, is_unread
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.party.sources.sql_coding import stands_for_a_value

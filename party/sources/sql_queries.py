@@ -88,6 +88,9 @@ class Questions:
     def _code(self, place: int, attribute: Attribute, column: Column, computed: bool, texts: Numbers | None) -> str:
         """SQL of an attribute's code."""
         made = f"{self._slot}_{place}"
+        own = self.schema.table_map.of(attribute, computed=computed)
+        if own is not None and own.codes is not None:
+            return code_sql(attribute, column, self._store.value(column), texts, own)
         if computed and attribute.compute is not None and attribute.compute.log is not None:
             attribute = attribute.of_source
         elif computed and has_parts(attribute, column):
@@ -96,7 +99,7 @@ class Questions:
         elif is_moment(attribute, column):
             self._made[made] = column.number
         value = quoted(made) if made in self._made else self._store.value(column)
-        return code_sql(attribute, column, value, texts)
+        return code_sql(attribute, column, value, texts, own)
 
     def column(self, attribute: int) -> tuple[Column, bool]:
         """The column that the attribute is read from, and whether it is computed of it."""
