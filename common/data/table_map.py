@@ -14,7 +14,7 @@ from functools import cached_property
 
 from privity.common.data.attribute import Attribute, read_number
 from privity.common.data.temporal import Temporal
-from privity.common.data.value_grids import nearest
+from privity.common.data.value_grids import nearest, number_text
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class OwnColumn:
         name: in the owner's table.
         codes: the schema's text for each text of the owner's; None where they are the same.
         factor, offset: of a unit: a number of the schema is ``number * factor + offset``, exactly; factor above 0.
-        moment: how its dates or times are written; None of a column whose texts are written as the schema says.
+        moment: how its dates or times are written, in the format ``form``; None if they are written as the schema says.
         missing: texts that mean "no value", beside those of the schema.
     """
 
@@ -34,6 +34,7 @@ class OwnColumn:
     factor: Fraction = Fraction(1)
     offset: Fraction = Fraction(0)
     moment: Temporal | None = None
+    form: str = ""
     missing: tuple[str, ...] = ()
 
     @property
@@ -114,6 +115,22 @@ class TableMap:
             computed: whether the attribute is computed of the column.
         """
         return self.columns.get(attribute.column(computed=computed))
+
+    def in_words(self) -> list[str]:
+        """What it says, a line for each column of the schema and one for what is left out."""
+        lines = []
+        for column, own in self.columns.items():
+            said = [f"column {own.name}"]
+            if own.codes is not None:
+                said.append("codes " + ", ".join(f"{code} = {word}" for code, word in own.codes.items()))
+            if own.has_unit:
+                said.append(f"number * {number_text(own.factor)} + {number_text(own.offset)}")
+            if own.moment is not None:
+                said.append(f"written as {own.form}")
+            if own.missing:
+                said.append(f"no value: {', '.join(map(repr, own.missing))}")
+            lines.append(f"{column}: {'; '.join(said)}.")
+        return [*lines, *([f"Not read: {', '.join(sorted(self.left_out))}."] if self.left_out else [])]
 
     @property
     def remedy(self) -> str:

@@ -118,7 +118,7 @@ class _FieldReader:
                 self.fault(key, "two-readings", "it has codes, too.", f"Keep codes or {key}.")
         own = OwnColumn(
             item.get("column", self.name), codes, Fraction(item.get("factor", 1)), Fraction(item.get("offset", 0)),
-            self._moment() if self.reads and "format" in item else None, missing,
+            self._moment() if self.reads and "format" in item else None, item.get("format", ""), missing,
         )  # fmt: skip
         if self.reads and unit and (odd := self._odd(NUMBERS)):
             message = f"a unit is of numbers, and {odd}."

@@ -22,7 +22,7 @@ from privity.common.data.csv_reading import (
     repeated,
 )
 from privity.common.data.declared_values import as_declared, code_in
-from privity.common.data.dialect import COMMON, NumberMarks
+from privity.common.data.dialect import COMMON
 from privity.common.data.frame_values import (
     MISSING,
     READ_TYPES,
@@ -36,7 +36,7 @@ from privity.common.data.frame_values import (
 from privity.common.data.reading_hints import header_hint
 from privity.common.data.schema import Schema
 from privity.common.data.temporal_pattern import DEFAULT
-from privity.common.data.value_remedies import remedy_of
+from privity.common.data.value_remedies import remedy_in
 from privity.common.errors import Problem, RowProblemsFound
 from privity.common.text.first_few import first_few
 from privity.common.text.short_values import listed, shorten
@@ -263,14 +263,15 @@ class Coder:
     def problems(self) -> list[Problem]:
         """All that was found wrong so far."""
         problems = list(self._problems)
-        found = zip(self.schema.attributes, self._codes, self._outside, self.schema.marks, strict=True)
-        for attribute, codes, outside, marks in found:
+        found = enumerate(zip(self.schema.attributes, self._codes, self._outside, strict=True))
+        for place, (attribute, codes, outside) in found:
             unread = {value: rows for value, rows in outside.items() if is_unread(attribute, value, codes.computed)}
             unfit = {value: rows for value, rows in outside.items() if value not in unread}
             if unread:
                 problems.append(_type_problem(attribute, unread, self.file))
             if unfit:
-                problems.append(_domain_problem(attribute, unfit, marks, self.file))
+                remedy = remedy_in(self.schema, place, list(unfit), computed=codes.computed)
+                problems.append(_domain_problem(attribute, unfit, remedy, self.file))
         return problems
 
 
@@ -299,10 +300,10 @@ def column_problems(
     return problems + extra_problems(names, schema, file, also)
 
 
-def _domain_problem(attribute: Attribute, outside: dict[Value, Places], marks: NumberMarks, file: str) -> Problem:
+def _domain_problem(attribute: Attribute, outside: dict[Value, Places], remedy: str, file: str) -> Problem:
     """Describe the values outside one attribute's domain (with values and rows: for the owner only)."""
     message = f"outside the domain: {_named(outside)}. Expected {expected(attribute)}."
-    return Problem(file, attribute.name, "out-of-domain", message, remedy_of(attribute, list(outside), marks))
+    return Problem(file, attribute.name, "out-of-domain", message, remedy)
 
 
 def _type_problem(attribute: Attribute, unread: dict[Value, Places], file: str) -> Problem:

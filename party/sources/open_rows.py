@@ -12,7 +12,7 @@ from privity.common.data.declared_values import code_in
 from privity.common.data.frame_values import MISSING
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import expected
-from privity.common.data.value_remedies import remedy_of
+from privity.common.data.value_remedies import remedy_in
 from privity.common.errors import Catalogue, PrivityError, Problem, RowProblemsFound
 from privity.common.text.short_values import shorten
 from privity.party.sources.address import Address, Form
@@ -199,7 +199,7 @@ def faults(store: Store, questions: Questions, schema: Schema, slots: Slots | No
             named = ", ".join("NULL" if text is None else shorten(text) for text in texts[:VALUES_NAMED])
             message = f"outside the domain in {misses} rows, such as {named}. Expected {expected(attribute)}."
             seen = [MISSING if text is None else text for text in texts]
-            remedy = remedy_of(attribute, seen, schema.marks[place])
+            remedy = remedy_in(schema, place, seen, computed=questions.column(place)[1])
             problems.append(Problem(store.name, attribute.name, "out-of-domain", message, remedy))
     return problems
 

@@ -127,7 +127,7 @@ def _wanted_by(own: OwnColumn, attribute: Attribute, column: Column, *, computed
 
 
 def _unmapped(schema: Schema, attribute: Attribute, column: Column, wanted: Sequence[Kind], source: str) -> Problem:
-    message = f"the column {_its_type(column)}, and the map {shorten(schema.table_map.file)} says otherwise."
+    message = f"the column {_its_type(column)}, and the map {schema.table_map.file} says otherwise."
     kinds = ", ".join(kind.value for kind in wanted if kind is not Kind.OTHER)
     remedy = f"Make it one of these by a view: {kinds}; or correct its field in the map."
     return Problem(source, shorten(attribute.name), "column-type", message, remedy)
