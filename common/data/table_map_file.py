@@ -15,7 +15,7 @@ from privity.common.data.schema import Schema
 from privity.common.data.table_map import OwnColumn, TableMap
 from privity.common.data.temporal import Temporal, temporal
 from privity.common.data.temporal_pattern import FormError
-from privity.common.errors import Problem, ProblemsFound
+from privity.common.errors import Problem, RowProblemsFound
 from privity.common.formats.line_numbers import json_lines
 from privity.common.storage.safe_files import read_regular
 from privity.common.text.first_few import first_few
@@ -34,25 +34,25 @@ def load_table_map(path: Path, schema: Schema) -> TableMap:
 
     Raises:
         PrivityError: file-missing, file-unreadable.
-        ProblemsFound: every fault.
+        RowProblemsFound: every fault; a map may hold values of rows.
     """
     data = read_regular(path)
     document = formats.parse_json(data, str(path))
     try:
         return parse_table_map(document, schema, str(path))
-    except ProblemsFound as error:
-        raise ProblemsFound(formats.located(error.problems, json_lines, data.decode("utf-8-sig"))) from None
+    except RowProblemsFound as error:
+        raise RowProblemsFound(formats.located(error.problems, json_lines, data.decode("utf-8-sig"))) from None
 
 
 def parse_table_map(document: Any, schema: Schema, file: str) -> TableMap:
     """Check a map (parsed JSON, numbers exact) as a whole.
 
     Raises:
-        ProblemsFound: every fault.
+        RowProblemsFound: every fault; a map may hold values of rows.
     """
     problems = formats.check(document, FORMAT, file)
     if problems:
-        raise ProblemsFound(problems)
+        raise RowProblemsFound(problems)
     fields, left_out = document["fields"], document.get("leaveOut", [])
     columns: dict[str, OwnColumn] = {}
     first: dict[str, int] = {}
@@ -65,7 +65,7 @@ def parse_table_map(document: Any, schema: Schema, file: str) -> TableMap:
         problems += reader.problems
     problems += _overlaps(fields, left_out, schema, file)
     if problems:
-        raise ProblemsFound(problems)
+        raise RowProblemsFound(problems)
     return TableMap(columns, frozenset(left_out), file)
 
 

@@ -18,7 +18,7 @@ from urllib.parse import parse_qsl
 
 from privity.common.data.schema import Schema
 from privity.common.data.table_map_file import load_table_map
-from privity.common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError, RowProblemsFound
 from privity.common.text.secret_texts import HIDDEN, holds_secret
 
 DUCKDB_FILES = (".duckdb", ".ddb")
@@ -97,11 +97,20 @@ class Address:
         """The schema by which these rows are read: that of the table, in their own dialect and words.
 
         Raises:
-            PrivityError: file-missing, file-unreadable: the map.
-            ProblemsFound: every fault of the map.
+            PrivityError: source-unreachable: the map cannot be read.
+            RowProblemsFound: every fault of the map.
         """
         found = schema.in_dialect(self.dialect) if self.dialect else schema
-        return found if self.table_map is None else replace(found, table_map=load_table_map(self.table_map, found))
+        if self.table_map is None:
+            return found
+        try:
+            return replace(found, table_map=load_table_map(self.table_map, found))
+        except RowProblemsFound:
+            raise
+        except PrivityError as error:
+            reason = f"its map cannot be read: {error.message}"
+            hint = f"See that {self.table_map} is there and is JSON: `map` in party.toml names it."
+            raise PrivityError(Catalogue.SOURCE_UNREACHABLE, source=self.name, reason=reason, hint=hint) from None
 
 
 def parse_address(

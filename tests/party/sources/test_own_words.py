@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_map_file import load_table_map
 from privity.common.data.table_reading import encode
-from privity.common.errors import RowProblemsFound
+from privity.common.errors import Catalogue, PrivityError, RowProblemsFound
 from privity.party.sources.address import parse_address
 from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.frame_rows import open_frame
@@ -269,3 +269,10 @@ def test_a_map_leaves_no_trace_in_the_schema(tmp_path: Path) -> None:
     assert schema.digest == SCHEMA.digest
     assert schema.table_schema() == SCHEMA.table_schema()
     assert schema.released == SCHEMA.released
+
+
+def test_a_map_that_is_not_there_is_one_of_a_source(tmp_path: Path) -> None:
+    address = parse_address(put("csv", tmp_path / "csv", every_value()), table_map=tmp_path / "none.json")
+    with pytest.raises(PrivityError) as found:
+        open_rows(address, SCHEMA)
+    assert found.value.kind is Catalogue.SOURCE_UNREACHABLE
