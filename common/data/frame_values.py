@@ -322,7 +322,7 @@ def _read(value: object) -> Value:
         case int() | float() | np.integer() | np.floating():
             return _number(value)
         case Decimal():
-            return MISSING if value.is_nan() else Cell(Sort.NUMBER, _decimal_text(value))
+            return MISSING if value.is_nan() else Cell(Sort.NUMBER, decimal_text(value))
         case np.datetime64():
             return _read(pd.Timestamp(value))
         case datetime():
@@ -347,10 +347,10 @@ def _number(value: int | float | np.integer | np.floating) -> Cell:
     if math.isnan(double):
         return MISSING
     rounded = abs(double) >= WHOLE_DOUBLES and not math.isinf(double)
-    return Cell(Sort.ROUNDED if rounded else Sort.NUMBER, _decimal_text(Decimal(repr(double))))
+    return Cell(Sort.ROUNDED if rounded else Sort.NUMBER, decimal_text(Decimal(repr(double))))
 
 
-def _decimal_text(number: Decimal) -> str:
+def decimal_text(number: Decimal) -> str:
     """A decimal without zeros at its end: ``1`` for 1.0, ``0`` for -0.0, ``inf`` for an infinity."""
     if number.is_infinite():
         return "inf" if number > 0 else "-inf"

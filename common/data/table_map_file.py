@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -146,7 +147,7 @@ class _FieldReader:
         attribute = self.schema.attributes[place]
         moment = attribute.compute.moment if computed and attribute.compute else attribute.temporal
         assert moment is not None
-        zone = None if moment.zone is None else str(moment.zone)
+        zone = None if moment.zone is None else re.sub(r"^UTC(?=[+-])", "", str(moment.zone))
         try:
             return temporal(moment.type, self.item["format"], None, attribute.timezone if not computed else zone)
         except FormError as error:

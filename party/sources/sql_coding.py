@@ -15,10 +15,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 
 from privity.common.data.attribute import FALSE_TEXTS, TRUE_TEXTS, Attribute, read_number, value_text
+from privity.common.data.frame_values import decimal_text
 from privity.common.data.table_map import OwnColumn
 from privity.common.data.temporal_pattern import SECOND
 from privity.party.sources.sql_bounds import (
@@ -268,8 +270,8 @@ def _literal_of_code(column: Column, text: str) -> str | None:
     """The column's value that an owner's map calls so; a number is called by its shortest decimal."""
     if column.kind not in NUMBERS:
         return _literal_of_text(column, text)
-    number = read_number(text)
-    return _number_literal(column, text) if number is not None and value_text(number) == text else None
+    shortest = read_number(text) is not None and decimal_text(Decimal(text)) == text
+    return _number_literal(column, text) if shortest else None
 
 
 def _literal_of_nothing(column: Column, text: str) -> str | None:

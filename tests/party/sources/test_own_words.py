@@ -271,6 +271,19 @@ def test_a_map_leaves_no_trace_in_the_schema(tmp_path: Path) -> None:
     assert schema.released == SCHEMA.released
 
 
+@pytest.mark.parametrize("form", ["csv", "duckdb", "parquet"])
+def test_open_texts_are_those_that_codes_stand_for(form: str, tmp_path: Path) -> None:
+    field = {"name": "town", "type": "string", "domain": "discover", "other": "elsewhere", "missingValues": [""]}
+    schema = parse_schema({"fields": [field]}, "s")
+    entry = {"name": "town", "column": "gemeinde", "codes": {"1": "Bern", "2": "Chur", "2.5": "Thun"}}
+    numbers = [1, 2, 3, None, 1] if form != "parquet" else [1.0, 2.0, 3.0, None, 1.0]
+    address = parse_address(
+        put(form, tmp_path / form, [{"gemeinde": number} for number in numbers]),
+        table_map=mapped(tmp_path, [entry], []),
+    )
+    assert dict(open_rows(address, schema).rows.texts("town")) == {"Bern": 2, "Chur": 1}
+
+
 def test_a_map_that_is_not_there_is_one_of_a_source(tmp_path: Path) -> None:
     address = parse_address(put("csv", tmp_path / "csv", every_value()), table_map=tmp_path / "none.json")
     with pytest.raises(PrivityError) as found:
