@@ -24,6 +24,7 @@ from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.frame_rows import open_frame
 from privity.party.sources.held_rows import Access, Hold
 from privity.party.sources.open_rows import load_table, open_rows
+from privity.party.sources.sql_queries import Slots
 from tests.harness import postgresql
 from tests.harness.long import long_but
 from tests.harness.stores import Row, put
@@ -282,6 +283,18 @@ def test_open_texts_are_those_that_codes_stand_for(form: str, tmp_path: Path) ->
         table_map=mapped(tmp_path, [entry], []),
     )
     assert dict(open_rows(address, schema).rows.texts("town")) == {"Bern": 2, "Chur": 1}
+
+
+@pytest.mark.parametrize("form", ["csv", "duckdb"])
+def test_persons_keep_the_owners_names(form: str, tmp_path: Path) -> None:
+    fields = [{"name": "visit", "type": "string", "categories": ["first", "second"]}]
+    schema = parse_schema({"fields": fields, "absentRows": True}, "s")
+    entry = {"name": "visit", "column": "kind", "codes": {"1": "first", "2": "second"}}
+    rows = [{"patient": p, "visit": v, "kind": k} for p, v, k in ((1, 1, 1), (1, 2, 2), (1, 3, 2), (2, 9, 2))]
+    address = parse_address(put(form, tmp_path / form, rows), table_map=mapped(tmp_path, [entry], ["patient", "visit"]))
+    access = Access(Hold.MEMORY, 1 << 28, Slots("patient", "visit", 2))
+    counts = open_rows(address, schema, access).rows.count([(0,)])
+    assert counts.tolist() == [1, 2, 1]
 
 
 def test_a_map_that_is_not_there_is_one_of_a_source(tmp_path: Path) -> None:
