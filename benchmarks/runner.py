@@ -93,7 +93,7 @@ def run(name: str, experiment: Experiment, options: argparse.Namespace) -> int:
     scratch = options.out.resolve()
     scratch.mkdir(parents=True, exist_ok=True)
     data = Data(options.data.resolve() if options.data else scratch, scratch)
-    if options.quick:
+    if options.quick and experiment.tables:
         data = data.first_rows(experiment.tables, QUICK_ROWS)
     store = Store(scratch / "results.jsonl", code_digest(experiment.code), any_code=options.any_code)
     if store.old:

@@ -33,6 +33,20 @@ class Catalogue(Enum):
     FILE_UNREADABLE = ErrorKind(
         "file-unreadable", "INVALID_ARGUMENT", "{file}: {reason}", "Correct the file and try again."
     )
+    RELEASE_UNFINISHED = ErrorKind(
+        "release-unfinished",
+        "FAILED_PRECONDITION",
+        "the release {file} has no synthetic rows and no report: {reason}",
+        "Nothing that was learnt is lost, and going on costs nothing. Rows: privity sample {file} --rows N --out"
+        " rows.csv. The report: privity report {file}.",
+    )
+    REHEARSAL_FAILED = ErrorKind(
+        "rehearsal-failed",
+        "FAILED_PRECONDITION",
+        "a release of invented rows by this schema cannot be made: {reason}",
+        "Nothing was charged. If it says nothing of what you declared, it is a fault of Privity: report it with the"
+        " schema.",
+    )
     BAD_INPUT = ErrorKind("bad-input", "INVALID_ARGUMENT", "{problems}", "Correct each point and try again.")
     OUT_OF_ORDER = ErrorKind(
         "out-of-order", "FAILED_PRECONDITION", "{missing} is missing", "This comes first: {first}."

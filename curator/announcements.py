@@ -15,7 +15,6 @@ from privity.common.protocol.steps import Close, Stopped
 from privity.common.storage.journal import Journal
 from privity.curator.pending_steps import Desk
 from privity.curator.run_progress_marks import Marks
-from privity.curator.run_state_machine import COMPLETED
 from privity.curator.signed_releases import SignedReleases
 
 _log = logging.getLogger("privity.curator")
@@ -29,7 +28,7 @@ class Announcements:
 
     Args:
         asked: the parties that the request of a run names; None if it names none.
-        signed: what the parties of a completed run are asked to attest before they are told of its end.
+        signed: what the parties of a run that has a release are asked to attest before they are told of its end.
     """
 
     def __init__(
@@ -92,7 +91,7 @@ class Announcements:
     async def _tell_end(self, run: str, party: str) -> None:
         """Have the party attest a release before it forgets the run; then tell it of the end."""
         end = self._close(run)
-        step = self._signed.step(run, party) if end.state == COMPLETED else None
+        step = self._signed.step(run, party)
         # Whoever does not understand what it is told is not told again.
         if step is not None:
             with contextlib.suppress(PrivityError):

@@ -1,4 +1,4 @@
-"""One run from request to release: enrol, begin, learn, synthesise.
+"""One run from request to release: enrol, begin, learn, write what was learnt, synthesise.
 
 Everything that decides the run's course is in the journal first: the Paillier key, the enrolments,
 every revealed sum, the seed of the sampling. Driving a run again after a crash gives the same release.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +25,18 @@ from privity.common.protocol.session import Session
 from privity.common.protocol.steps import Begin, Done, Enrol, Enrolled
 from privity.common.release.evaluation.scores_over_parties import most_shares, score_over_parties, scores_of, to_score
 from privity.common.release.marginals_file import marginals_document
-from privity.common.release.release_contents import RUN
-from privity.common.release.release_folder import is_release, write_unfit
+from privity.common.release.release_contents import RUN, Release, is_unfinished
+from privity.common.release.release_folder import (
+    remove_scratch,
+    remove_unfinished,
+    verify_release,
+    write_learnt,
+    write_unfit,
+)
 from privity.common.release.report.report_page import write_with_report
 from privity.common.release.session_release import Synthesised, release_of, synthesised
-from privity.common.release.synthetic_rows import check_release_size
+from privity.common.release.synthetic_rows import Synthesis, check_release_size
+from privity.common.runs.rehearsed_release import rehearse_release
 from privity.common.runs.run_request import RunRequest
 from privity.common.storage.canonical_json import canonical_bytes, parse
 from privity.common.storage.journal import Journal
@@ -122,19 +129,12 @@ class RunDriver:
         self._waiting = waiting
 
     async def drive(self, release: Path) -> None:
-        """Write the release, or raise what ended the run."""
-        try:
-            written = read_json(release / RUN)["run"] if is_release(release) else None
-        except PrivityError:
-            reason = "files of it at the curator are missing or altered, as privity verify says there"
-            raise PrivityError(Catalogue.TAMPERED, what=f"the release of {self.run}", reason=reason) from None
-        if written == self.run and self._journal.recall(f"{self.run}/manifest", "manifest") is not None:
+        """Write the release, or raise what ended the run; after it had learnt, an unfinished one is there."""
+        if self._finished(release):
             # An earlier process wrote it and died before it could say so.
+            await asyncio.to_thread(remove_scratch, release)
             await self._signed()
             return
-        if written is not None:
-            reason = f"{self.run}: a release is there already that this run did not write"
-            raise PrivityError(Catalogue.BAD_OPTION, option="name", reason=reason, hint="Use another name.")
         # The run goes on under the manifest under which it began.
         newest = canonical_bytes(self._manifest.to_dict())
         kept = self._remember("manifest", newest)
@@ -142,37 +142,76 @@ class RunDriver:
             self._remember("sealed", self._sealed)
         self._manifest = manifest_of_run(kept)
         self._request.check(self._manifest, self._joint)
+        if not self._journal.keys(f"{self.run}/answer/"):
+            # Before any party is asked, and none is charged.
+            await asyncio.to_thread(rehearse_release, self._schema)
         spec = self._request.spec(self.run, self._manifest)
         secret = await self._paillier_key()
         self.meter.enter("enrolment")
         plan = await self._plan(spec, secret)
         session = NetworkBackend(plan, self._manifest, self._schema, secret, self._answers, self.meter).session()
         try:
-            model = await learn(session, spec.algorithm, spec.settings)
-            self.meter.enter(SYNTHESIS)
-            found = await synthesised(session, model, self._request.rows, self._seed)
-            scores = await self._scores(session, spec.evaluation, found)
+            await self._release(release, session, plan)
         except PrivityError as error:
             if error.kind is Catalogue.IMPLAUSIBLE_SUM:
                 revealed = marginals_document(session.record, session.schema, session.noise_variables)
+                await _to_its_end(asyncio.to_thread(remove_unfinished, release))
                 await _to_its_end(asyncio.to_thread(write_unfit, release, revealed))
             raise
-        self.meter.finish()
-        content = release_of(
-            session,
-            found,
-            tolerate=spec.tolerate,
-            protection=plan.protection,
-            of_run=self._run_document(spec, plan),
-            of_statement={
-                "split": self._manifest.how_split,
-                "curator_member": self._manifest.curator_member,
-                "left_out": [name for name in self._manifest.members if name not in spec.members],
-            },
-            scores=scores,
-        )
-        await _to_its_end(asyncio.to_thread(write_with_report, release, content, found.synthetic))
         await self._signed()
+
+    def _finished(self, release: Path) -> bool:
+        """Whether this run wrote its release before; what it had only learnt by then, it goes on from.
+
+        Raises:
+            PrivityError: tampered: the release is not as it was written; bad-option: it is of another run.
+        """
+        begun = self._journal.recall(f"{self.run}/manifest", "manifest") is not None
+        try:
+            there = read_json(release / RUN) if release.exists() else None
+            if there is None or (begun and is_unfinished(there) and there["run"] == self.run):
+                return False
+            verify_release(release)
+        except PrivityError:
+            reason = "files of it at the curator are missing or altered, as privity verify says there"
+            raise PrivityError(Catalogue.TAMPERED, what=f"the release of {self.run}", reason=reason) from None
+        if not begun or there["run"] != self.run:
+            reason = f"{self.run}: a release is there already that this run did not write"
+            raise PrivityError(Catalogue.BAD_OPTION, option="name", reason=reason, hint="Use another name.")
+        return True
+
+    async def _release(self, release: Path, session: Session, plan: RunPlan) -> None:
+        """Learn, and write what was learnt; then draw rows, have them scored, and write them."""
+        spec = plan.spec
+        model = await learn(session, spec.algorithm, spec.settings)
+
+        def content(synthetic: Synthesis | None = None, scores: dict[str, Any] | None = None) -> Release:
+            return release_of(
+                session,
+                model,
+                synthetic,
+                tolerate=spec.tolerate,
+                protection=plan.protection,
+                of_run=self._run_document(spec, plan),
+                of_statement={
+                    "split": self._manifest.how_split,
+                    "curator_member": self._manifest.curator_member,
+                    "left_out": [name for name in self._manifest.members if name not in spec.members],
+                },
+                scores=scores,
+            )
+
+        async def keep() -> None:
+            """With all that is charged by now: nothing that fails afterwards loses it."""
+            await _to_its_end(asyncio.to_thread(write_learnt, release, content()))
+
+        await keep()
+        self.meter.enter(SYNTHESIS)
+        found = await synthesised(session, model, self._request.rows, self._seed)
+        scores = await self._scores(session, spec.evaluation, found, keep)
+        self.meter.finish()
+        whole = content(found.synthetic, scores)
+        await _to_its_end(asyncio.to_thread(write_with_report, release, whole, found.synthetic))
 
     async def _signed(self) -> None:
         sealed = self._journal.recall(f"{self.run}/sealed", "sealed")
@@ -182,16 +221,25 @@ class RunDriver:
         return int(self._remember("seed", str(secrets.randbits(64)).encode()))
 
     async def _scores(
-        self, session: Session, evaluation: Evaluation | None, found: Synthesised
+        self,
+        session: Session,
+        evaluation: Evaluation | None,
+        found: Synthesised,
+        charged: Callable[[], Awaitable[None]],
     ) -> dict[str, Any] | None:
-        """What the parties say of the synthetic table; None if they are not asked."""
+        """What the parties say of the synthetic table; None if they are not asked.
+
+        Args:
+            charged: awaited when it is on the record that they are, before they are.
+        """
         if evaluation is None:
             return None
         table = await asyncio.to_thread(to_score, found.synthetic.table, session.rows, found.present)
         asked = await asyncio.to_thread(scores_of, table, evaluation.targets, most_shares(session, evaluation))
         # A tree may come out otherwise under another version of its library: what was asked once is repeated.
         kept = self._remember("scores", canonical_bytes([score.content() for score in asked]))
-        return await score_over_parties(session, table, scores_from(parse(kept)), PureBudget(evaluation.epsilon).whole)
+        share = PureBudget(evaluation.epsilon).whole
+        return await score_over_parties(session, table, scores_from(parse(kept)), share, charged)
 
     @property
     def _schema(self) -> Schema:

@@ -29,7 +29,7 @@ from privity.curator.limits_of_parties import LimitsOfParties
 from privity.curator.metrics import CuratorMetrics, reason_of
 from privity.curator.operator_notices import OperatorNotices
 from privity.curator.pending_steps import Awaited, Desk, Listener, Note
-from privity.curator.released_files import released_files
+from privity.curator.released_files import released_files, with_release
 from privity.curator.run_driver import RunDriver
 from privity.curator.run_outcome import HERE, outcome, unforeseen
 from privity.curator.run_progress_marks import BY_DISCARD, BY_OPERATOR, End, Marks
@@ -249,7 +249,7 @@ class Runs:
 
     def _end(self, run: Run, event: Event, end: End) -> None:
         """End a run for good: its parties are told, and what was kept of it is erased."""
-        self._leave(run, event, self._marks.note_end, end)
+        self._leave(run, event, self._marks.note_end, with_release(run.name, end, self._releases / run.name))
         self._close_soon(run)
 
     def _leave(self, run: Run, event: Event, note: Callable[[str, End], tuple[End, bool]], why: End) -> None:
@@ -423,6 +423,9 @@ class Runs:
             await asyncio.wait([task])
         while not self._closing:
             try:
+                await asyncio.to_thread(
+                    self._signed.sign, run.name, self._journal.recall(f"{run.name}/sealed", "sealed")
+                )
                 away = await self._announcements.ended(run.name)
                 self._journal.erase(f"{run.name}/")
                 self._marks.note_closed(run.name, away)

@@ -83,7 +83,7 @@ class SignedReleases:
         self._open: dict[str, _Signing | None] = {}
 
     def sign(self, run: str, sealed: bytes | None) -> None:
-        """Sign a release that is written, unless that was done before. One that cannot be signed is published as well.
+        """Sign a release if one is written, unless that was done before. One that cannot be signed is published, too.
 
         Args:
             sealed: the signed manifest under which the run began; without it nothing can be signed.
@@ -92,7 +92,7 @@ class SignedReleases:
             OSError: the signatures cannot be written.
         """
         folder = self._folder / run
-        if (folder / ATTESTATIONS).exists():
+        if (folder / ATTESTATIONS).exists() or not folder.is_dir():
             return
         if sealed is None:
             _log.warning("a release is not signed: no signed manifest was kept when its run began", extra={"run": run})

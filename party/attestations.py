@@ -20,7 +20,7 @@ from privity.common.protocol.run_spec import RunPlan
 from privity.common.protocol.steps import Attest, Attested, step_digest
 from privity.common.release.agreement import disagreements
 from privity.common.release.attestations import Published, charges_of, signed_by_party
-from privity.common.release.release_contents import FORMAT_VERSION, PRIVACY, RELEASE_FILES, RUN, SCORES
+from privity.common.release.release_contents import FORMAT_VERSION, PRIVACY, RUN, SCORES, files_wanted, is_unfinished
 from privity.common.release.statement import FORMAT_VERSION as PRIVACY_VERSION
 from privity.common.release.statement import in_words
 from privity.common.storage.canonical_json import canonical_bytes, parse
@@ -81,7 +81,8 @@ class Attestations:
             faults = [f"{RUN} or {PRIVACY} does not fit its format"]
         else:
             faults = [*self._faults(plan, manifest, kept["schema"], documents[RUN], documents[PRIVACY], step)]
-            if asked is not None and documents[RUN]["rows"] != rows_asked(asked, plan.rows):
+            other = asked is not None and documents[RUN].get("rows") != rows_asked(asked, plan.rows)
+            if other and not is_unfinished(documents[RUN]):
                 faults.append(f"{RUN} states another number of rows than the operator asked for")
             if not faults and documents[PRIVACY]["in_words"] != in_words(documents[PRIVACY], protected=True):
                 faults = [f"the sentences in {PRIVACY} are not those that its figures give"]
@@ -113,7 +114,7 @@ class Attestations:
     ) -> Iterator[str]:
         """Everything in the two documents that is not as this party knows it."""
         yield from _other(RUN, run, _known_of_run(plan))
-        yield from _faults_of_files(run["files"], step.privacy)
+        yield from _faults_of_files(run, step.privacy)
         yield from _other(PRIVACY, privacy, {**_known_of_statement(plan, manifest), "schema": schema})
         named = [(one["name"], one["rows"], one["rows_per_person"]) for one in privacy["parties"]]
         if named != [(each.party, each.rows, each.rows_per_person) for each in plan.enrolments]:
@@ -176,8 +177,8 @@ def _other(name: str, document: Mapping[str, object], known: Mapping[str, object
             yield f"{name} states another {key} than this party knows"
 
 
-def _faults_of_files(files: Mapping[str, str], privacy: bytes) -> Iterator[str]:
-    wanted = {*RELEASE_FILES} - {RUN}
+def _faults_of_files(run: Mapping[str, Any], privacy: bytes) -> Iterator[str]:
+    files, wanted = run["files"], {*files_wanted(run)} - {RUN}
     if {*files} - {SCORES} != wanted:
         yield f"{RUN} does not name exactly the files of a release"
     if files.get(PRIVACY) != hashlib.sha256(privacy).hexdigest():

@@ -17,22 +17,21 @@ import numpy as np
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.ledger import Allowance, Charge, Ledger
-from privity.common.privacy.mechanisms import ThresholdedCounts
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ApproxDP, PureDP
 from privity.common.privacy.random_bits import Entropy, SystemEntropy
 from privity.common.privacy.sensitivity import scores
+from privity.common.privacy.thresholded_counts import ThresholdedCounts
 from privity.common.protocol.candidate_pairs import Candidates
 from privity.common.protocol.expected_tables import SENSITIVITY, check_expected
 from privity.common.protocol.round import Round, Scores
+from privity.common.protocol.stated_charges import CATEGORIES
 from privity.common.protocol.step_limits import check_candidates
 from privity.common.protocol.steps import Select, SelectionStep, SelectTable, step_digest
 from privity.common.storage.canonical_json import digest
 from privity.common.storage.journal import Journal
 from privity.party import answers_from_rows
 from privity.party.sources.rows import Rows
-
-CATEGORIES = "categories"
 
 FREE = PureDP(Fraction(0), RELATION)
 NO_CONTRIBUTION = "this party did not contribute to the round"
@@ -95,7 +94,7 @@ class ChargedReleases:
             rows = self._recode(schema)
             if rows.rows != self.rows or rows.schema.table_map != self.schema.table_map:
                 raise PrivityError(Catalogue.SOURCE_CHANGED, source=self.party)
-            self._recoded = ChargedReleases(self.party, rows, self.journal, self.ledger, self._entropy)
+            self._recoded = ChargedReleases(self.party, rows, self.journal, self.ledger, self._entropy, self._recode)
         return self._recoded
 
     def over(self, attributes: tuple[str, ...] | None) -> ChargedReleases:
@@ -246,7 +245,7 @@ class ChargedReleases:
             noise = mechanism.sample(self.rows, self._entropy(label))
             return json.dumps(answers_from_rows.frequent_texts(names, self._texts, noise, mechanism.threshold)).encode()
 
-        content = digest({"names": list(names), "epsilon": str(mechanism.epsilon), "delta": str(mechanism.delta)})
+        content = digest({"names": list(names), **mechanism.content()})
         charge = Charge(run, CATEGORIES, mechanism.loss(RELATION))
         found: dict[str, list[str]] = json.loads(self._answer_once(label, content, charge, allowance, answer))
         return found

@@ -51,6 +51,7 @@ class LocalBackend(Backend):
         self._releases = releases
         self._allowance = allowance
         self._told = told
+        self.categories = lambda names, mechanism: releases.categories(run, names, mechanism, allowance)
         if releases.recodes:
             self.recode = lambda schema, prefix: LocalBackend(run, releases.recoded(schema), allowance, prefix, told)
 

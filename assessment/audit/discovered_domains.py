@@ -17,18 +17,23 @@ from privity.assessment.audit.input_paths import scratch, written_csv
 from privity.assessment.audit.subject import Seen, Source, Subject
 from privity.common.data import schema as read
 from privity.common.data.schema import parse_schema
+from privity.common.privacy.category_budget import CategoryBudget, category_budget
 from privity.common.privacy.ledger import Ledger
-from privity.common.privacy.mechanisms import ThresholdedCounts
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.population import Population
 from privity.common.privacy.privacy_loss import ApproxDP
+from privity.common.privacy.thresholded_counts import ThresholdedCounts
+from privity.common.release.statement import whole_loss
 from privity.discovery import Discover
 from privity.given import given_schema
-from privity.local_release import publish
+from privity.local_release import Publication
 from privity.releases import Release
 from privity.schemas import Schema
 
 PERSON, ORDER = "person", "visit"
+
+MOSTLY = Fraction(49, 50)
+"""Of a fit's epsilon, for its categories."""
 
 FITS = 20
 """Of one ledger, which adds up all its lines at each charge."""
@@ -121,12 +126,40 @@ def under_discovered_schema(discovery: Fraction, delta: Fraction, release: Fract
                 seen.append(revealed(given_schema(found)))
             found.save(folder / "schema.json")
             fitted = OneWay(release, population=POPULATION, ledger=ledger).fit(file, folder / "schema.json")
-            publish(fitted, folder / "release")
+            Publication(fitted, folder / "release").finish()
             stated = Release(folder / "release").statement
         return Seen({"public": np.array(seen)}, stated=Fraction(stated.epsilon), charged_delta=Fraction(stated.delta))
 
     name = f"categories for eps {discovery}, delta {delta}, in a release for eps {release}"
     return Subject("discovered schema", name, discovery + release, sample, runs, quick, delta)
+
+
+def discovered_in_a_fit(epsilon: Fraction, delta: Fraction, runs: int, quick: int) -> Subject:
+    """A fit that discovers categories first, and makes a table of what they leave: what its statement says of both.
+
+    Nearly all of its epsilon is for the categories, so that a statement without them would be found out.
+    """
+    budget = category_budget(1, epsilon, delta, MOSTLY)
+
+    class TextsFirst(OneWay):
+        def _budget_for_texts(self, _texts: int, _numbers: int, _rows: int) -> CategoryBudget:
+            return budget
+
+    def sample(world: int, count: int, _source: Source) -> Seen:
+        seen, charged, paid, schema = [], PLENTY, Fraction(1), open_texts(1)
+        with scratch() as folder:
+            file = at_threshold(world, folder, budget.mechanism)
+            for place in range(count):
+                if place % FITS == 0:
+                    ledger = ledger_of(folder, place, 1)
+                fitted = TextsFirst(epsilon, delta=delta, population=POPULATION, ledger=ledger).fit(file, schema)
+                seen.append(revealed(fitted.model_.schema))
+                charged, paid = min(charged, fitted.charged_.epsilon), min(paid, fitted.charged_.delta)
+            stated, stated_delta = whole_loss(Publication(fitted, folder / "release").finish().privacy)
+        return Seen({"public": np.array(seen)}, charged, stated, min(paid, stated_delta))
+
+    name = f"categories in a fit for eps {epsilon}, delta {delta}"
+    return Subject("discovered schema", name, epsilon, sample, runs, quick, delta)
 
 
 def discovery_subjects() -> list[Subject]:
@@ -137,4 +170,5 @@ def discovery_subjects() -> list[Subject]:
         discovered_categories(2, two, delta, 600, 0, places=2, mine=2),
         *(discovered_categories(2, half, delta, 600, 80, places=places, mine=200) for places in (1, 2)),
         under_discovered_schema(Fraction(6), delta, Fraction(1, 10), 400, 40),
+        discovered_in_a_fit(Fraction(6), delta, 400, 40),
     ]

@@ -23,7 +23,7 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import AttributeParentPair
 from privity.common.privacy.ledger import MEMORY, Allowance, Ledger
 from privity.common.privacy.loss_conversion import zcdp_to_approximate
-from privity.common.privacy.mechanisms import GaussianNoise, NoisyMax, ThresholdedCounts
+from privity.common.privacy.mechanisms import GaussianNoise, NoisyMax
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
 from privity.common.privacy.population import Population
@@ -31,6 +31,7 @@ from privity.common.privacy.privacy_loss import ZCDP
 from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RunBudget, Share
 from privity.common.privacy.sensitivity import scores as scores_move
 from privity.common.privacy.structure_scores import DISTANCE
+from privity.common.privacy.thresholded_counts import ThresholdedCounts
 from privity.common.protocol.round import Tables
 from privity.common.protocol.session import Session
 from privity.common.storage.journal import Journal

@@ -21,7 +21,6 @@ from privity.common.privacy.mechanisms import (
     LaplaceNoise,
     Noise,
     NoisyMax,
-    ThresholdedCounts,
 )
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, NoiseLaw
@@ -30,6 +29,7 @@ from privity.common.privacy.privacy_loss import ZCDP, PureDP
 from privity.common.privacy.random_bits import Entropy, IntArray, uniform_below
 from privity.common.privacy.run_budget import Share
 from privity.common.privacy.sensitivity import scores
+from privity.common.privacy.thresholded_counts import ThresholdedCounts
 from privity.common.protocol.round import Tables
 
 SERIES, CELLS = 4, 8_192

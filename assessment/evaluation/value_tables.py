@@ -17,15 +17,9 @@ import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column
+from privity.common.data.computed_columns import columns_as_declared, with_computed
 from privity.common.data.csv_reading import Batch
-from privity.common.data.declared_values import columns_as_declared
-from privity.common.data.frame_values import (
-    Value,
-    number_of,
-    read_column,
-    read_value,
-    with_computed,
-)
+from privity.common.data.frame_values import Value, number_of, read_column, read_value
 from privity.common.data.row_constraints import RowConstraint
 from privity.common.data.row_texts import of_values
 from privity.common.data.schema import Schema

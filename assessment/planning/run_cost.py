@@ -13,15 +13,18 @@ from privity.assessment.planning.secure_sum_choice import SumChoice
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
+from privity.common.privacy.category_budget import CategoryBudget, category_budget
 from privity.common.privacy.run_budget import RhoBudget
 from privity.common.protocol.evaluation_scores import evaluation_of
 from privity.common.protocol.secure_sum_method import sum_kind
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.release.synthetic_rows import check_release_size
+from privity.common.runs.modelled_together import Together, foreseen, in_words
 from privity.common.runs.planned_run import planned_session, rehearse
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.inference.fit_choice import PGM, Inference
-from privity.common.synthesis.learning.domain_discovery import SHARE, stand_in, undiscovered
+from privity.common.synthesis.learning.category_discovery import check_delta, open_texts
+from privity.common.synthesis.learning.domain_discovery import SHARE, stand_in
 from privity.common.text import text_table
 from privity.common.text.terminal import say
 
@@ -38,6 +41,7 @@ class Planned:
         inference: how its tables would be fitted, of a structure chosen at random; None if its algorithm has its
             own way.
         sums: what its sums would take by masks and by Paillier; None if it takes none over parties.
+        together: what would be modelled together and what alone; None if nothing is known to be alone.
     """
 
     phases: list[PhasePlan]
@@ -45,7 +49,9 @@ class Planned:
     kinds: list[BothKinds]
     inference: Inference | None = None
     hidden: tuple[str, ...] = ()
+    categories: CategoryBudget | None = None
     sums: SumChoice | None = None
+    together: Together | None = None
 
 
 def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Planned:
@@ -60,14 +66,21 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
         hint = f"Possible: {', '.join(ALGORITHMS)}."
         raise PrivityError(Catalogue.BAD_OPTION, option="algorithm", reason=f"{name!r} is unknown", hint=hint)
     check_tolerated(tolerate, len(rows))
-    hidden = tuple(open_domains(schema))
+    hidden, declared = tuple(open_domains(schema)), schema
+    evaluation, texts = evaluation_of(request), open_texts(schema)
+    asked = learning = epsilon - (evaluation.epsilon if evaluation else 0)
+    first, asked_delta = None, delta
+    if texts and len(rows) == 1:
+        check_delta(schema, delta)
+        (alone,) = rows.values()
+        first = category_budget(len(texts), learning, delta, rows=alone)
+        learning, delta = first.epsilon, first.delta
+        schema = stand_in(schema, numbers=False, categories=first.most(alone))
     if not ALGORITHMS[name].discovers:
         schema = stand_in(schema)
     ALGORITHMS[name].check_request(request["settings"], schema, delta)
-    evaluation = evaluation_of(request)
     check_evaluation(evaluation, name, epsilon, schema)
     check_release_size(request.get("rows") or 0, schema)
-    learning = epsilon - (evaluation.epsilon if evaluation else 0)
     settings = request["settings"]
     budget = ALGORITHMS[name].budget(settings, learning, delta)
     session = rehearse(planned_session(schema, rows, tolerate, budget), name, settings, evaluation)
@@ -78,12 +91,13 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
     kinds = [] if compared is None else both_kinds(planner.rounds, compared, len(rows), len(rows) - tolerate)
     phases = planner.phases()
     sums = secure_sum_choice.compared(session, tolerate, phases, kind, request["key_bits"])
-    return Planned(phases, compared, kinds, session.record.inference, hidden, sums)
+    together = foreseen(declared, [*rows.values()], tolerate, name, settings, epsilon, asked_delta, epsilon - asked)
+    return Planned(phases, compared, kinds, session.record.inference, hidden, first, sums, together)
 
 
 def open_domains(schema: Schema) -> list[str]:
     """Names of the attributes whose domain is yet to be discovered."""
-    return [schema.attributes[place].name for place in undiscovered(schema)]
+    return [attribute.name for attribute in schema.attributes if attribute.discover]
 
 
 def check_tolerated(tolerate: int, parties: int) -> None:
@@ -119,6 +133,7 @@ def plan_document(request: dict[str, Any], rows: dict[str, int], plan: Planned) 
         "inference": None if plan.inference is None else plan.inference.document(),
         "pure_or_approximate": _compared(plan),
         "secure_sums": None if plan.sums is None else plan.sums.to_dict(),
+        "together": None if plan.together is None else plan.together.to_dict(),
     }
 
 
@@ -169,6 +184,9 @@ def show_plan(plan: Planned, rows: dict[str, int], request: dict[str, Any]) -> N
     say("seconds: of the sums, on machines of two cores like this one, besides making a key, and the network.")
     say("error: total variation distance that noise alone makes in a marginal, on average.")
     say("Which attributes depend on which was chosen at random here: cells may differ.")
+    if plan.together is not None:
+        budget = parse_epsilon(request["epsilon"]), parse_delta(request["delta"])
+        say(*in_words(plan.together.to_dict(), sum(rows.values()), *budget))
     if plan.hidden:
         say(_undiscovered(plan, len(rows), request["algorithm"]))
     if plan.inference is not None:
@@ -187,10 +205,18 @@ def _undiscovered(plan: Planned, parties: int, algorithm: str) -> str:
             " of the noise. The release tells them: privity schema discover --release RELEASE."
         )
     planned_as = f"The domains of {names} are yet to be discovered: they are planned as large as they may become."
-    if parties == 1:
-        share = readable(SHARE)
-        return f"{planned_as} One owner's run discovers them first, for up to {share} of its epsilon: not planned here."
-    return f"{planned_as} Run the algorithm discover first: until then this run is refused. Plan that run, too."
+    if parties > 1:
+        return (
+            f"{planned_as} Until they are, this run is refused. Run the algorithm discover first, and plan that run,"
+            " too; categories of texts each owner discovers in its own rows: privity schema discover --data."
+        )
+    if (categories := plan.categories) is not None:
+        of, least = categories.mechanism, categories.mechanism.threshold
+        planned_as += (
+            f" Categories of texts come first, at epsilon {readable(of.epsilon)} and delta {readable(of.delta)}: those"
+            f" that more than about {least} rows have."
+        )
+    return f"{planned_as} Of the rest, up to {readable(SHARE)} is for domains of numbers: not planned here."
 
 
 def _fit(inference: Inference) -> str:

@@ -35,7 +35,7 @@ from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.wire.v1.privity_pb2 import RunEvent
 from privity.deploy.consortium.provisioning import HOST, Limits, point_to, provision
 from privity.deploy.operator.operator_client import OperatorClient
-from privity.deploy.operator.run_submission import submit_to
+from privity.deploy.operator.run_submission import check_completed, fetch_learnt, submit_to
 from privity.party.sources.address import Address, Form, parse_address
 from privity.party.sources.open_rows import load_table
 from privity.party.sources.pass_progress import a_pass_over
@@ -77,7 +77,9 @@ class Simulation:
 
 
 def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
-    """Run it; the release folder ``task.out`` appears whole at the end, or not at all.
+    """Run it; the release folder ``task.out`` appears at the end, or not at all.
+
+    If the run ends after it has learnt, that is there: a release without rows, and release-unfinished is raised.
 
     ``seed`` decides only which rows go to which party. All noise is the operating system's. The folder
     ``task.evaluate``, if there is one to make, holds what the owner of all rows can say about the release.
@@ -114,7 +116,9 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
                 group.start(name, ["party", "serve", "--config", str(consortium.party(name) / "party.toml")])
             client = OperatorClient(f"{HOST}:{port}", *consortium.operator_files)
             run = submit_to(client, consortium.manifest, asked)
-            _follow(client, run, group, on_event)
+            last = _follow(client, run, group, on_event)
+            fetch_learnt(client, run, last, task.out, signatures=False)
+            check_completed(run, last)
             client.fetch(run, task.out, signatures=False)
     if task.evaluate is not None:
         evaluate_simulation(task.out, task.evaluate, frames, rest)
@@ -202,8 +206,8 @@ def _wait_for_port(port_file: Path, group: ProcessGroup) -> int:
     )  # fmt: skip
 
 
-def _follow(client: OperatorClient, run: str, group: ProcessGroup, on_event: Callable[[RunEvent], None]) -> None:
-    """Pass on events until the run has ended; a dead process ends it at once."""
+def _follow(client: OperatorClient, run: str, group: ProcessGroup, on_event: Callable[[RunEvent], None]) -> RunEvent:
+    """Pass on events until the run has ended; a dead process ends it at once. The last event."""
     events: queue.Queue[RunEvent | Exception] = queue.Queue()
 
     def listen() -> None:
@@ -224,9 +228,5 @@ def _follow(client: OperatorClient, run: str, group: ProcessGroup, on_event: Cal
             group.check()
             raise event
         on_event(event)
-        if event.state == "COMPLETED":
-            return
-        if event.state in ("FAILED", "STOPPED", "DISCARDED", "EXPIRED"):
-            raise PrivityError(
-                Catalogue.RUN_FAILED, run=run, state=event.state, reason=event.reason, hint="Nothing was released."
-            )
+        if event.state in ("COMPLETED", "FAILED", "STOPPED", "DISCARDED", "EXPIRED"):
+            return event

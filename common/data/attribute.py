@@ -18,7 +18,7 @@ from itertools import pairwise
 from math import floor
 
 from privity.common.data.bin_labels import bin_labels
-from privity.common.data.computation import Computation
+from privity.common.data.computation import FORM, Computation
 from privity.common.data.field_keys import PlainKey, plain
 from privity.common.data.measured_range import MeasuredRange
 from privity.common.data.temporal import TEMPORAL, Temporal, temporal
@@ -129,14 +129,23 @@ class Attribute:
 
     @cached_property
     def of_source(self) -> Attribute:
-        """Of a logarithm: the same codes as bins of the numbers that it is of."""
+        """Of a logarithm: the same codes as bins of the numbers that it is of; of a difference: how both are read."""
         assert self.compute is not None
+        if self.compute.less is not None:
+            form = {key: value for key, value in self.compute.document if key in FORM}
+            plain = {key: getattr(self, key) for key in ("decimal_char", "group_char", "bare_number")}
+            return Attribute(self.name, form.pop("type", self.type), missing=self.missing, **form, **plain)
         edges = tuple(self.compute.power(edge) for edge in self.coding_edges)
         return replace(self, type="number", edges=edges, bins=None, decimals=None, histogram=None, compute=None)
 
     def column(self, *, computed: bool) -> str:
         """The column that it is read from: its own, or the one that it is computed of."""
         return self.compute.source if computed and self.compute is not None else self.name
+
+    @cached_property
+    def of_difference(self) -> Attribute:
+        """The same codes, where texts that mean a missing value of a column mean nothing."""
+        return replace(self, missing=self.missing and ("",), compute=None)
 
     @property
     def numeric(self) -> bool:
@@ -358,7 +367,7 @@ class Attribute:
 
     @cached_property
     def missing_numbers(self) -> frozenset[int | Fraction]:
-        """The numbers that mean "no value" in a column of numbers."""
+        """The numbers that texts for missing values read as."""
         return frozenset(number for text in self.missing if (number := self.read(text)) is not None)
 
     def _code_of_value(self, text: str) -> int | None:

@@ -1,4 +1,4 @@
-"""Attributes that are computed of another column as rows are read: each value of one value, by declaration alone.
+"""Attributes that are computed of one or two other columns as rows are read: of one row's values, by declaration alone.
 
 A table that has a column of the attribute's own name, as every synthetic one has, is read there: nothing is computed.
 """
@@ -22,6 +22,12 @@ PARTS = {
 }  # fmt: skip
 """Of a date or time, by name: the first and the last one. Weeks are those of ISO 8601, and Monday is weekday 1."""
 
+FORM = ("type", "format", "timezone", "decimals")
+"""Keys that say how a column of dates or times is read."""
+
+JOINT = " | "
+"""Between the texts of columns that are joined."""
+
 OF_DAYS = ("year", "quarter", "month", "week", "day", "weekday")
 DIGITS = 60
 """Of a power, beyond those of any column."""
@@ -29,15 +35,17 @@ DIGITS = 60
 
 @dataclass(frozen=True)
 class Computation:
-    """What is computed of which column; one of part, prefix or groups, and log.
+    """What is computed of which column; one of part, prefix or groups, log, less, and beside.
 
     Attributes:
         source: the column.
-        moment: how its dates or times are read, for a part.
+        moment: how its dates or times are read, for a part or a difference; None of a difference of numbers.
         prefix: so many characters of a text.
         groups: names of groups by the texts that they hold; after the prefix, if there is one.
         log: the base of a logarithm.
-        document: as declared.
+        less: another column, which is taken from the first one.
+        beside: other columns, whose texts are joined with those of the first one.
+        document: as declared; of a difference also with the form of its columns.
     """
 
     source: str
@@ -47,9 +55,21 @@ class Computation:
     prefix: int | None = None
     groups: Mapping[str, str] | None = None
     log: int | None = None
+    less: str | None = None
+    beside: tuple[str, ...] = ()
 
     def __hash__(self) -> int:
-        return hash((self.source, self.part, self.prefix, self.log))
+        return hash((self.source, self.part, self.prefix, self.log, self.less, self.beside))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """All columns that are read."""
+        return (self.source, *self.beside) if self.less is None else (self.source, self.less)
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether it is computed of numbers."""
+        return self.log is not None or (self.less is not None and self.moment is None)
 
     def of_number(self, number: int) -> int:
         """The part of a date or time, which is given by its number."""
@@ -100,17 +120,25 @@ def read_computation(declared: Mapping[str, Any], fields: Mapping[str, Mapping[s
     Raises:
         FormError: it cannot be computed so.
     """
-    kinds = [key for key in ("part", "prefix", "groups", "log") if key in declared]
-    if kinds not in (["part"], ["prefix"], ["groups"], ["prefix", "groups"], ["log"]):
-        raise FormError("compute", "it does not say what is computed.", "Declare part, prefix, groups or log.")
+    kinds = [key for key in ("part", "prefix", "groups", "log", "less", "with") if key in declared]
+    if kinds not in (["part"], ["prefix"], ["groups"], ["prefix", "groups"], ["log"], ["less"], ["with"]):
+        remedy = "Declare part, prefix, groups, log, less or with."
+        raise FormError("compute", "it does not say what is computed.", remedy)
+    if "less" in declared:
+        return _difference(declared, fields)
+    if declared["from"] in declared.get("with", ()):
+        raise FormError("compute", "it is a column beside itself.", "Name other columns in 'with'.")
     document = tuple(declared.items())
     source = declared["from"]
     if "part" not in declared:
-        if odd := {"type", "format", "timezone"} & declared.keys():
-            raise FormError("compute", f"{sorted(odd)[0]!r} goes with part only.", "Leave it out.")
+        if odd := {*FORM} & declared.keys():
+            raise FormError("compute", f"{sorted(odd)[0]!r} goes with part and less only.", "Leave it out.")
         groups = declared.get("groups")
         members = None if groups is None else _members(groups)
-        return Computation(source, document, prefix=declared.get("prefix"), groups=members, log=declared.get("log"))
+        beside = tuple(declared.get("with", ()))
+        return Computation(
+            source, document, prefix=declared.get("prefix"), groups=members, log=declared.get("log"), beside=beside
+        )
     known = {**fields.get(source, {}), **declared}
     if known.get("type") not in (types := ("date", "datetime", "time")):
         message = f"{source!r} is of no declared type that has parts."
@@ -121,6 +149,37 @@ def read_computation(declared: Mapping[str, Any], fields: Mapping[str, Mapping[s
         raise FormError("compute", message, f"Use one of: {', '.join(fits)}.")
     moment = temporal(known["type"], known.get("format", DEFAULT), known.get("decimals"), known.get("timezone"))
     return Computation(source, document, part=declared["part"], moment=moment)
+
+
+def _difference(declared: Mapping[str, Any], fields: Mapping[str, Mapping[str, Any]]) -> Computation:
+    """A difference of two columns that are read alike: as the fields of their names say, or as is declared with it."""
+    source, less = declared["from"], declared["less"]
+    if source == less:
+        raise FormError("compute", "it is a column less itself.", "Name two columns.")
+    both = [(name, fields[name]) for name in (source, less) if name in fields]
+    for name, item in both:
+        if {"compute", "generate", "empty"} & item.keys():
+            raise FormError("compute", f"{name!r} is not read of a table.", "Name columns of the table.")
+    forms = [("compute", declared)] if "type" in declared else []
+    forms += [(name, item) for name, item in both if item["type"] not in ("integer", "number")]
+    if forms and len(forms) < len(both):
+        raise FormError("compute", "a number and a date or time have no difference.", "Name two columns of one type.")
+    if not forms:
+        if odd := {*FORM} & declared.keys():
+            raise FormError("compute", f"{sorted(odd)[0]!r} says nothing without a type.", "Leave it out.")
+        return Computation(source, tuple(declared.items()), less=less)
+    read = [{key: item[key] for key in FORM if item.get(key, DEFAULT) not in (DEFAULT, 0)} for _, item in forms]
+    if (kind := read[0]["type"]) not in ("date", "datetime"):
+        message = f"{kind} columns have no difference."
+        raise FormError("compute", message, "Name columns of integers, numbers, dates or datetimes.")
+    for (name, _), form in zip(forms, read, strict=True):
+        if form != read[0]:
+            message = f"{name!r} is not declared to be read as {forms[0][0]!r} is."
+            raise FormError("compute", message, f"Declare both with the same {', '.join(FORM)}.")
+    form = read[0]
+    moment = temporal(kind, form.get("format", DEFAULT), form.get("decimals"), form.get("timezone"))
+    document = {"from": source, "less": less, **form}
+    return Computation(source, tuple(document.items()), moment=moment, less=less)
 
 
 def _members(groups: Mapping[str, Sequence[str]]) -> dict[str, str]:

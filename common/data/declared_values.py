@@ -8,7 +8,6 @@ compares numbers of another unit with the edges in that unit (``privity.party.so
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
 
 from privity.common.data.attribute import Attribute, read_number
 from privity.common.data.dialect import PLAIN
@@ -33,37 +32,37 @@ def as_declared(schema: Schema, place: int, value: Value, *, computed: bool = Fa
     """A value of an owner's table as the schema writes it: a number without marks, and all else in the schema's words.
 
     Args:
-        computed: whether it stands in the column that the attribute is computed of.
+        computed: whether it stands in the column that the attribute is computed of. What is computed of several columns
+            is in the schema's words: their values were put into them before.
     """
     attribute = schema.attributes[place]
-    own = schema.table_map.of(attribute, computed=computed)
+    if computed and attribute.compute is not None and len(attribute.compute.sources) > 1:
+        return value
+    return _declared(schema, place, schema.table_map.of(attribute, computed=computed), value, computed)
+
+
+def source_as_declared(schema: Schema, place: int, source: str, value: Value) -> Value:
+    """The same of a value in one of the columns that an attribute is computed of, by its name in the schema."""
+    return _declared(schema, place, schema.table_map.columns.get(source), value, computed=True)
+
+
+def _declared(schema: Schema, place: int, own: OwnColumn | None, value: Value, computed: bool) -> Value:
+    attribute = schema.attributes[place]
     if isinstance(value, str):
         if schema.dialect.forgiving and _UNDECODED.search(value):
             return MISSING
         marks, known = schema.marks[place], () if own is None else own.missing
         number = attribute.type in ("integer", "number") and not (
-            computed and attribute.compute and not attribute.compute.log
+            computed and attribute.compute and not attribute.compute.of_numbers
         )
         coded = own is not None and own.codes is not None
         if marks != PLAIN and number and not coded and value not in (*attribute.missing_texts, *known):
             value = marks.plain(value) or NO_NUMBER
     if own is None or own.renamed_only:
         return value
-    of_log = computed and attribute.compute is not None and attribute.compute.log is not None
-    return _in_words(own, attribute.of_source if of_log else attribute, value)
-
-
-def columns_as_declared(schema: Schema, columns: Mapping[str, Sequence[Value]]) -> dict[str, Sequence[Value]]:
-    """Columns of an owner's table under their names in the schema, each value as the schema writes it."""
-    table_map = schema.table_map
-    found = {name: values for name, values in columns.items() if name not in table_map.taken}
-    for place, (column, computed) in enumerate(schema.columns_of(columns)):
-        attribute = schema.attributes[place]
-        word = attribute.column(computed=computed)
-        as_written = not schema.dialect.forgiving and schema.marks[place] == PLAIN and word not in table_map.columns
-        if column in columns and not as_written:
-            found[word] = [as_declared(schema, place, value, computed=computed) for value in columns[column]]
-    return found
+    compute = attribute.compute if computed else None
+    of_source = compute is not None and (compute.log is not None or compute.less is not None)
+    return _in_words(own, attribute.of_source if of_source else attribute, value)
 
 
 def code_in(schema: Schema, place: int, value: Value, *, computed: bool = False) -> int | None:

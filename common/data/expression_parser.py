@@ -304,6 +304,9 @@ class _Reader:
 
     def _check_number(self, node: ast.expr, attribute: Attribute, literal: _Literal, ordering: bool) -> None:
         assert isinstance(literal.value, Fraction)
+        if attribute.histogram is not None:
+            # Its domain was discovered after the rule was declared, and was paid for.
+            return
         number: Fraction = literal.value
         fits = attribute.temporal is not None or (number.denominator == 1 and attribute.whole) or attribute.exact
         if not fits and not is_double(number):

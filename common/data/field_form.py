@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from privity.common.data.attribute import SPELLINGS, Attribute, Value, value_text
+from privity.common.data.attribute import PLAIN_KEYS, SPELLINGS, Attribute, Value, value_text
 from privity.common.data.computation import PARTS, Computation, read_computation
 from privity.common.data.temporal import TEMPORAL, Temporal, temporal
 from privity.common.data.temporal_pattern import DEFAULT, FormError
@@ -36,6 +36,7 @@ class FieldForm:
         self.place = place
         self.item = item
         self.type: str = item["type"]
+        self.top_missing = top_missing
         self.missing: list[str] = item.get("missingValues", top_missing)
         self.problems: list[Problem] = []
         self.others = others or {}
@@ -74,10 +75,16 @@ class FieldForm:
         except FormError as error:
             self.fault("compute", "compute", error.message, error.remedy)
             return None
-        wanted = "integer" if compute.part else "number" if compute.log else "string"
+        wanted = "integer" if compute.part or compute.moment else "number" if compute.of_numbers else "string"
+        if compute.less is not None and self.type == "integer":
+            wanted = self.type
         if self.type != wanted:
             message = f"what is computed is of type {wanted}, and {self.type} is declared."
             self.fault("type", "compute", message, f"Declare the type {wanted}.")
+        if compute.less is not None:
+            self._check_columns(compute)
+        if compute.beside and "categories" not in self.item:
+            self.fault("compute", "compute", "joined texts need categories.", "Declare 'categories'.")
         ends = PARTS.get(compute.part or "")
         if ends is not None and not {"categories", "edges", "bins", "domain"} & self.item.keys():
             first, last = ends
@@ -87,6 +94,20 @@ class FieldForm:
                 "compute", "compute", "a logarithm needs bounds.", "Declare 'bins' or 'edges', or 'constraints'."
             )
         return compute
+
+    def _check_columns(self, compute: Computation) -> None:
+        """A difference is read of both columns by what stands in its own field."""
+        fields = [self.others[name] for name in compute.sources if name in self.others]
+        lacking = {text: None for item in fields for text in item.get("missingValues", self.top_missing)}
+        if lacking := {text: None for text in lacking if text not in self.missing}:
+            message = f"{listed([*lacking])} mean a missing value of a column that it is computed of."
+            self.fault("missingValues", "compute", message, "Declare them here, too.")
+        marks = [key for key, each in PLAIN_KEYS.items() if each.of_rows]
+        for key in (PLAIN_KEYS[mark].key for mark in marks):
+            read = [item for item in fields if "sum" not in item and "lookup" not in item]
+            if compute.of_numbers and any(item.get(key) != self.item.get(key) for item in read):
+                message = "a column that it is computed of is declared to be written otherwise."
+                self.fault(key, "compute", message, f"Declare the same {key!r} in all of these fields.")
 
     def check_written(self, attribute: Attribute) -> None:
         """What is written of a value must be read as this value."""

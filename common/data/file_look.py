@@ -116,11 +116,10 @@ def look_at(path: Path | str, dialect: Mapping[str, Any] | None = None) -> Look:
     # By name only; and with nothing else there is nothing to leave them out of.
     identify = [key is not None and not key.codes for key in keys]
     left_out = found.header and not all(identify)
-    then = 'It is left out of the draft, by "leaveOut"; if it is no key, declare it.'
     for place, key in enumerate(keys):
         if key is not None:
             columns[place] = replace(columns[place], identifies=left_out and not key.codes, codes=key.codes)
-            findings.append(key.finding if key.codes else f"{key.finding} {then if left_out else REMOVE}")
+            findings.append(key.finding if key.codes or left_out else f"{key.finding} {REMOVE}")
     if repeated := [column.name for column, key in zip(columns, keys, strict=True) if key is not None and key.repeats]:
         findings.append(of_persons(repeated))
     decimal = None if usual.decimal == PLAIN.decimal else usual.decimal

@@ -17,7 +17,7 @@ counts the same in every type that it may be given:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -32,7 +32,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privity.common.data.attribute import LONGEST_NUMBER, WHOLE_DOUBLES, Attribute
-from privity.common.data.schema import Schema
 from privity.common.data.temporal import temporal
 from privity.common.data.temporal_columns import NOT_A_TIME, codes_of
 from privity.common.data.temporal_pattern import DEFAULT, DIGITS, SECOND
@@ -121,6 +120,10 @@ def code_in_source(attribute: Attribute, value: Value) -> int | None:
         return None
     if compute.log is not None:
         return code_of(attribute.of_source, value)
+    if compute.less is not None:
+        return code_of(attribute.of_difference, value)
+    if compute.beside:
+        return code_of(attribute, value)
     found = computed_value(attribute, value)
     return attribute.code_outside if found is None else code_of(attribute, found)
 
@@ -145,20 +148,6 @@ def computed_value(attribute: Attribute, value: Value) -> Value | None:
     return None if number is None else Cell(Sort.NUMBER, str(compute.of_number(number)))
 
 
-def with_computed(columns: Mapping[str, Sequence[Value]], schema: Schema) -> Mapping[str, Sequence[Value]]:
-    """The columns of a table, and those of attributes that are computed of them."""
-    found = dict(columns)
-    for attribute in schema.attributes:
-        if attribute.compute is not None and attribute.name not in columns and attribute.compute.source in columns:
-            known: dict[Value, Value] = {}
-            for value in columns[attribute.compute.source]:
-                if value not in known:
-                    missing = value in attribute.missing
-                    known[value] = MISSING if missing else computed_value(attribute, value) or MISSING
-            found[attribute.name] = [known[value] for value in columns[attribute.compute.source]]
-    return found
-
-
 def number_of(attribute: Attribute, value: Value) -> int | Fraction | None:
     """The number that a value is of an attribute of numbers, whatever the domain; None if it is none."""
     if isinstance(value, str):
@@ -180,6 +169,8 @@ def is_unread(attribute: Attribute, value: Value, computed: bool = False) -> boo
     """
     if isinstance(value, str):
         return False
+    if computed and attribute.compute is not None and len(attribute.compute.sources) > 1:
+        return is_unread(attribute, value)
     if computed and attribute.compute is not None and attribute.compute.log is None:
         moment = attribute.compute.moment
         read = value.sort is Sort.NUMBER if moment is None else moment.takes(value.sort.value)

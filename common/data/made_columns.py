@@ -1,4 +1,4 @@
-"""Columns that follow from others: totals of numbers, and second faces of an attribute.
+"""Columns that follow from others: totals of numbers, dates that lie a number of days after another, second faces.
 
 They are not read and not modelled, so they cost nothing, and what they follow from decides: a synthetic total is the
 sum of its synthetic parts, exactly, and a label is that of its row's code.
@@ -17,10 +17,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from privity.common.data.attribute import WHOLE_DOUBLES, Attribute, Value, value_text
+from privity.common.data.computation import FORM
 from privity.common.text.short_values import listed, shorten
 
 MADE = frozenset(("sum", "less", "lookup"))
 """Keys of a field that say what it follows from."""
+
+MOMENTS = ("date", "datetime")
+"""Types of which one, and integers beside it, have a total."""
 
 LARGEST_INT64 = 2**63 - 1
 
@@ -32,7 +36,7 @@ Fault = Callable[[str, str, str, str], None]
 
 @dataclass(frozen=True)
 class Total:
-    """A sum of numbers, less others; missing if one of them is.
+    """A sum of numbers, less others; missing if one of them is. Dates and times count as their numbers.
 
     Attributes:
         plus, minus: attributes.
@@ -57,9 +61,14 @@ class Total:
         lowest = self.signed(
             [min(end) for end in ends[: len(self.plus)]] + [max(end) for end in ends[len(self.plus) :]]
         )
-        low, high = sum(lowest, Fraction(0)), sum(highest, Fraction(0))
+        low, high = self._within(sum(lowest, Fraction(0))), self._within(sum(highest, Fraction(0)))
         decimals = max(map(_decimals, parts)) if self.attribute.type == "number" else None
         return replace(self, attribute=replace(self.attribute, edges=(low, max(high, low + 1)), decimals=decimals))
+
+    def _within(self, number: Fraction) -> Fraction:
+        """The number, or the end of the calendar that it is beyond."""
+        moment = self.attribute.temporal
+        return number if moment is None else min(max(number, Fraction(moment.first)), Fraction(moment.last))
 
     def signed(self, numbers: Sequence[Any]) -> list[Any]:
         """What is added up, of numbers or columns of the sources."""
@@ -75,6 +84,8 @@ class Total:
                 missing |= np.fromiter((isinstance(value, str) for value in column), np.bool_, len(column))
         there = [np.where(missing, 0, column) for column in columns]
         found = self._long_sums(there) if self._long else self._sums(there)
+        if self.attribute.temporal is not None:
+            found = np.clip(found, self.attribute.temporal.first, self.attribute.temporal.last)
         if not missing.any():
             return found
         found = found.astype(object)
@@ -84,10 +95,12 @@ class Total:
     @property
     def _long(self) -> bool:
         """Whether some sum has more digits than a double keeps, in points of the finest part."""
+        if self.attribute.temporal is not None:
+            return False
         return self.attribute.exact or max(map(abs, self.attribute.edges)) * 10**self.attribute.places >= WHOLE_DOUBLES
 
     def _sums(self, columns: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
-        if self.attribute.type == "integer":
+        if self.attribute.whole:
             return np.asarray(np.sum(self.signed([column.astype(np.int64) for column in columns]), axis=0))
         scale = 10**self.attribute.places
         points = self.signed([np.rint(column.astype(np.float64) * scale) for column in columns])
@@ -140,24 +153,30 @@ class Lookup:
 
 
 def read_total(item: Mapping[str, Any], missing: Sequence[str], known: Mapping[str, Attribute], fault: Fault) -> Total:
-    """Read ``sum`` and ``less`` of a field."""
+    """Read ``sum`` and ``less`` of a field, whose form is sound."""
     plus, minus = tuple(item.get("sum", [])), tuple(item.get("less", []))
-    blank = Attribute(item["name"], item["type"], missing=tuple(missing))
+    form = {key: item[key] for key in FORM if key in item and key != "type"}
+    blank = Attribute(item["name"], item["type"], missing=tuple(missing), **form)
     if not plus:
         fault("less", "made-column", "it is a difference without a 'sum'.", "Declare what it is taken from as 'sum'.")
-    if item["type"] not in ("integer", "number"):
-        fault("type", "made-column", f"a total is a number, not {item['type']}.", "Declare integer or number.")
+    if item["type"] not in ("integer", "number", *MOMENTS):
+        remedy = f"Declare one of: integer, number, {', '.join(MOMENTS)}."
+        fault("type", "made-column", f"a total is a number or a date, not {item['type']}.", remedy)
+        return Total(plus, minus, blank)
     parts = []
     for name in (*plus, *minus):
         part, key = known.get(name), "sum" if name in plus else "less"
         if part is None:
             fault(key, "made-column", f"{shorten(name)} is no attribute.", "Name fields that are read.")
-        elif part.type not in ("integer", "number") or (part.type == "number" and item["type"] == "integer"):
-            remedy = "Name fields of numbers, for an integer of integers."
-            fault(key, "made-column", f"{shorten(name)} is of type {part.type}.", remedy)
+        elif not _may_add(blank, part):
+            fault(key, "made-column", f"{shorten(name)} is of type {part.type}.", _PARTS[item["type"]])
         else:
             parts.append(part)
     if len(parts) < len(plus) + len(minus) or not plus:
+        return Total(plus, minus, blank)
+    moments = sum(part.temporal is not None for part in parts)
+    if moments != (blank.temporal is not None) or any(known[name].temporal is not None for name in minus):
+        fault("sum", "made-column", f"{moments} of its parts are of type {item['type']}.", _PARTS[item["type"]])
         return Total(plus, minus, blank)
     if any(part.missing for part in parts) and not missing:
         remedy = "Declare 'missingValues' for the total, too."
@@ -166,6 +185,27 @@ def read_total(item: Mapping[str, Any], missing: Sequence[str], known: Mapping[s
     if max(map(abs, total.attribute.edges)) > LARGEST_INT64:
         fault("sum", "number-range", "its values may be beyond 64 bits.", "Declare narrower domains of its parts.")
     return total
+
+
+_PARTS = {
+    "integer": "Name fields of integers.",
+    "number": "Name fields of numbers.",
+    **{
+        kind: f"In 'sum', name one {kind} of the same precision and time zone, and beside it fields of integers."
+        for kind in MOMENTS
+    },
+}
+"""What a total of each type has for parts."""
+
+
+def _may_add(total: Attribute, part: Attribute) -> bool:
+    """Whether values of the part can be added up to such a total."""
+    if total.temporal is None:
+        return part.type == "integer" or part.type == total.type
+    if part.temporal is None:
+        return part.type == "integer"
+    alike = (part.type, part.temporal.unit, part.timezone is None)
+    return alike == (total.type, total.temporal.unit, total.timezone is None)
 
 
 def read_lookup(

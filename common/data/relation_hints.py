@@ -1,9 +1,9 @@
-"""Orders and sums that hold in every row of a table, and what would declare them; not private, like a draft."""
+"""Orders, sums and small gaps that hold in a table, and what would declare them; not private, like a draft."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations, permutations
 from keyword import iskeyword
 from math import comb
@@ -16,6 +16,8 @@ import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.face_hints import face_hints
+from privity.common.data.gap_fields import gap_fields, is_subtracted_alike, kind_of, total_field
+from privity.common.data.made_columns import MOMENTS
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import read_batches
 
@@ -41,6 +43,9 @@ MOST_SUMS = 100_000
 USED = 3
 """Rows in which a part of a sum is not 0, at the least."""
 
+NARROW = 0.1
+"""Interquartile range of a gap by that of each of its columns, up to which bins of these do not keep it."""
+
 MOST_ORDERS = 20
 
 EXACT = 1e-9
@@ -61,10 +66,15 @@ def relation_hints(schema: Schema, batches: Iterable[pd.DataFrame]) -> list[str]
         schema: the draft.
         batches: the table as texts.
     """
+    return relations_in(schema, batches).hints()
+
+
+def relations_in(schema: Schema, batches: Iterable[pd.DataFrame]) -> Relations:
+    """What holds in all rows of a table."""
     relations = Relations([attribute for attribute in schema.attributes if _has_order(attribute)])
     for frame in batches:
         relations.look(frame)
-    return relations.hints()
+    return relations
 
 
 class Relations:
@@ -78,7 +88,7 @@ class Relations:
         self._attributes = attributes
         self._numbers = [_Numbers(attribute) for attribute in attributes]
         pairs = permutations(range(len(attributes)), 2)
-        self._orders = {(a, b) for a, b in pairs if _kind(attributes[a]) == _kind(attributes[b])}
+        self._orders = {(a, b) for a, b in pairs if kind_of(attributes[a]) == kind_of(attributes[b])}
         self._sums: dict[int, tuple[int, ...]] | None = None
         self._kept: list[Numbers] = []
 
@@ -94,7 +104,14 @@ class Relations:
             self._orders = {(a, b) for a, b in self._orders if not (numbers[a] > numbers[b]).any()}
         if self._sums is None:
             self._sums = self._likely_sums(numbers)
-        self._sums = {total: parts for total, parts in self._sums.items() if _adds_up(numbers, total, parts)}
+        self._sums = {total: parts for total, parts in self._sums.items() if self._adds_up(numbers, total, parts)}
+
+    def gaps(self) -> list[str]:
+        """What to declare for columns that lie near to others."""
+        if not self._kept:
+            return []
+        numbers = np.concatenate(self._kept, axis=1)
+        return [self._gap_in_words(*pair) for pair in self._tied(numbers, self._clear_sums(numbers)).items()]
 
     def hints(self) -> list[str]:
         """What to declare."""
@@ -102,8 +119,10 @@ class Relations:
             return []
         numbers = np.concatenate(self._kept, axis=1)
         sums = self._clear_sums(numbers)
-        rules = self._clear_orders(numbers, [*sums])
+        tied = self._tied(numbers, sums)
+        rules = self._clear_orders(numbers, [*sums, *tied])
         found = [self._sum_in_words(total, parts) for total, parts in sums.items()]
+        found += [self._gap_in_words(column, base) for column, base in tied.items()]
         if rules:
             found.append(
                 "Orders that hold in every row that has both values, read off the rows. Those that hold by their "
@@ -114,7 +133,7 @@ class Relations:
 
     def _likely_sums(self, numbers: Numbers) -> dict[int, tuple[int, ...]]:
         """Totals and their parts by a few rows; of the fewest parts."""
-        places = [place for place, attribute in enumerate(self._attributes) if attribute.temporal is None]
+        places = list(range(len(self._attributes)))
         lacking = np.isnan(numbers[places]).sum(axis=0)
         rows = np.argsort(lacking, kind="stable")
         rows = rows[lacking[rows] == lacking[rows[0]]] if len(rows) else rows
@@ -128,7 +147,7 @@ class Relations:
             for total in places:
                 if total in found:
                     continue
-                same = (np.abs(sums - some[total]) <= EXACT * (1 + np.abs(some[total]))).all(axis=1)
+                same = (np.abs(sums - some[total]) <= self._tolerance(total, some[total])).all(axis=1)
                 fitting = [row for row in parts[same].tolist() if total not in row and self._may_add(total, row)]
                 if fitting and not (many == 1 and found.get(fitting[0][0]) == (total,)):
                     found[total] = tuple(fitting[0])
@@ -136,7 +155,38 @@ class Relations:
 
     def _may_add(self, total: int, parts: Sequence[int]) -> bool:
         """Whether a total of this type can have these parts."""
+        moments = [part for part in parts if self._attributes[part].temporal is not None]
+        if moments or self._attributes[total].temporal is not None:
+            rest = [self._attributes[part].type for part in parts if part not in moments]
+            one = [kind_of(self._attributes[part]) for part in moments] == [kind_of(self._attributes[total])]
+            return one and self._attributes[total].type in MOMENTS and set(rest) <= {"integer"}
         return self._attributes[total].type == "number" or all(self._attributes[p].type == "integer" for p in parts)
+
+    def _tolerance(self, total: int, values: Numbers) -> Numbers:
+        """By how much a sum may differ from these values of a total; dates and times are whole numbers."""
+        decimal = self._attributes[total].temporal is None
+        return EXACT * (1 + np.abs(values)) * decimal
+
+    def _adds_up(self, numbers: Numbers, total: int, parts: Sequence[int]) -> bool:
+        """Whether a total is the sum of its parts in each of some rows, and missing where one of them is."""
+        sums, found = numbers[list(parts)].sum(axis=0), numbers[total]
+        gone = np.isnan(sums)
+        right = np.abs(sums[~gone] - found[~gone]) <= self._tolerance(total, found[~gone])
+        return bool((np.isnan(found) == gone).all() and right.all())
+
+    def _tied(self, numbers: Numbers, sums: Mapping[int, Sequence[int]]) -> dict[int, int]:
+        """Columns that lie so near to another one that their bins would not keep the gap, with this other column."""
+        taken = {*sums, *(part for parts in sums.values() for part in parts)}
+        found: dict[int, int] = {}
+        for pair in combinations(range(len(self._attributes)), 2):
+            # Where there is an order, the smaller one is the base.
+            base, column = pair[::-1] if pair[::-1] in self._orders and pair not in self._orders else pair
+            alike = is_subtracted_alike(self._attributes[base], self._attributes[column])
+            if alike and column not in {*taken, *found, *found.values()} and base not in {*sums, *found}:
+                there = ~np.isnan(numbers[[base, column]]).any(axis=0)
+                if there.sum() >= LEAST_ROWS and _is_narrow(*numbers[[base, column]][:, there]):
+                    found[column] = base
+        return found
 
     def _clear_sums(self, numbers: Numbers) -> dict[int, tuple[int, ...]]:
         """Those of which each part says something, and of which none is made of another."""
@@ -166,11 +216,18 @@ class Relations:
 
     def _sum_in_words(self, total: int, parts: Sequence[int]) -> str:
         attribute, names = self._attributes[total], [self._attributes[part].name for part in parts]
-        missing = {"missingValues": list(attribute.missing)} if attribute.missing else {}
-        field = {"name": attribute.name, "type": attribute.type, "sum": names, **missing}
+        field = total_field(attribute, names)
         return (
             f"{attribute.name} is {' + '.join(names)} in every row, read off the rows. If that is by its meaning, it "
             f"costs nothing: declare it as {json.dumps(field, ensure_ascii=False)}"
+        )
+
+    def _gap_in_words(self, column: int, base: int) -> str:
+        made, first = self._attributes[column], self._attributes[base]
+        fields = gap_fields(made, first, ordered=(base, column) in self._orders)
+        return (
+            f"{made.name} lies near {first.name}, read off the rows: the bins of the two would not keep the gap. To "
+            f"model it, declare in the place of {made.name}: {json.dumps(fields, ensure_ascii=False)}"
         )
 
 
@@ -192,18 +249,10 @@ def _has_order(attribute: Attribute) -> bool:
     return attribute.numeric and (attribute.ordered or not attribute.categories)
 
 
-def _kind(attribute: Attribute) -> tuple[object, ...]:
-    """What two attributes share whose values can be compared."""
-    form = attribute.temporal
-    return ("number",) if form is None else (attribute.type, form.unit, form.zone)
-
-
-def _adds_up(numbers: Numbers, total: int, parts: Sequence[int]) -> bool:
-    """Whether a total is the sum of its parts in each of some rows, and missing where one of them is."""
-    sums, found = numbers[list(parts)].sum(axis=0), numbers[total]
-    gone = np.isnan(sums)
-    right = np.abs(sums[~gone] - found[~gone]) <= EXACT * (1 + np.abs(found[~gone]))
-    return bool((np.isnan(found) == gone).all() and right.all())
+def _is_narrow(base: Numbers, column: Numbers) -> bool:
+    """Whether their gap is spread little beside both; each shape (rows,), without missing values."""
+    low, high = np.quantile([base, column, column - base], [0.25, 0.75], axis=1)
+    return bool((high - low)[:2].min() > 0 and (high - low)[2] <= NARROW * (high - low)[:2].min())
 
 
 def _says_something(first: Numbers, second: Numbers) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -51,6 +51,10 @@ class RowConstraint:
         """The names of those that it is about."""
         return attributes_of(self.condition)
 
+    def over(self, attributes: Mapping[str, Attribute]) -> RowConstraint:
+        """The same rule about the same attributes, of which some domains were discovered since."""
+        return RowConstraint(self.rule, parse_rule(self.rule, attributes))
+
     def refused(self, rows: Rows) -> Mask:
         """Which rows break it, shape (rows,): those for which it is false, and not merely unknown."""
         return self.condition.of(rows).false
@@ -60,18 +64,11 @@ class RowConstraint:
 
         Bins can if some of their values do. A row that is absent meets every rule.
         """
-        points = [_coded_points(self.condition, name, attributes) for name in self.attributes]
-        shape = [attributes[name].size for name in self.attributes]
-        if math.prod(len(codes) for codes, _ in points) > MOST_COMBINED or math.prod(shape) > MOST_COMBINED:
+        shape = tuple(attributes[name].size for name in self.attributes)
+        if math.prod(shape) > MOST_COMBINED or (points := _points(self.condition, attributes, MOST_COMBINED)) is None:
             return None
-        grid = np.indices([len(codes) for codes, _ in points]).reshape(len(points), -1)
-        rows = {
-            name: Values(values.data[places], values.missing[places])
-            for name, places, (_, values) in zip(self.attributes, grid, points, strict=True)
-        }
-        cells = np.ravel_multi_index(
-            [codes[places] for places, (codes, _) in zip(grid, points, strict=True)], tuple(shape)
-        )
+        codes, rows = _combined(points)
+        cells = np.ravel_multi_index(codes, shape)
         met = np.bincount(cells[~self.refused(rows)], minlength=math.prod(shape)).reshape(shape) > 0
         for axis, name in enumerate(self.attributes):
             if attributes[name].absent:
@@ -80,12 +77,17 @@ class RowConstraint:
 
 
 def read_constraints(
-    rules: Sequence[str], attributes: Sequence[Attribute], file: str
+    rules: Sequence[str], attributes: Sequence[Attribute], file: str, discovered: Collection[str] = ()
 ) -> tuple[tuple[RowConstraint, ...], list[Problem]]:
     """The constraints that these texts state, and every fault of theirs; the attributes are sound.
 
-    Of a rule with several faults the first one is told.
+    Of a rule with several faults the first one is told. What a rule says of a domain that was discovered, or is yet to
+    be, is no fault: nobody who declared the rule knew it.
+
+    Args:
+        discovered: names of attributes whose domain was.
     """
+    unknown = {each.name for each in attributes if each.discover or each.histogram is not None} | {*discovered}
     by_name = {attribute.name: attribute for attribute in attributes}
     found: list[RowConstraint] = []
     problems: list[Problem] = []
@@ -105,13 +107,13 @@ def read_constraints(
             message = f"it says the same as rowConstraints[{first_of[condition]}]."
             fault(place, "duplicate-rule", message, "Keep one of them.")
             continue
-        met, broken = _decided(condition, by_name)
+        met, broken = _decided(condition, by_name, unknown)
         if not met:
             fault(place, "rule-never-met", "no row can meet it.", "Correct it: every row would be refused.")
         elif not broken:
             fault(place, "rule-always-met", "every row meets it.", "Leave it out, or correct it.")
     if not problems and len(found) > 1:
-        met, _ = _decided(AllOf(tuple(constraint.condition for constraint in found)), by_name)
+        met, _ = _decided(AllOf(tuple(constraint.condition for constraint in found)), by_name, unknown)
         if not met:
             message = "no row can meet all of them together."
             problems.append(Problem(file, "rowConstraints", "rules-contradict", message, "Correct or leave out some."))
@@ -153,113 +155,92 @@ def decoded(
     return rows
 
 
-def _decided(condition: Condition, attributes: Mapping[str, Attribute]) -> tuple[bool, bool]:
+def _decided(condition: Condition, attributes: Mapping[str, Attribute], unknown: Collection[str]) -> tuple[bool, bool]:
     """Whether some row meets the condition or leaves it unknown, and whether some row breaks it.
 
-    (True, True) where that is not found out: two binned attributes are compared, or there are too many combinations;
-    or a domain was discovered, which nobody who declared the rule knew.
+    (True, True) where that is not found out: there are too many combinations, or a domain is among the unknown.
     """
-    if any(attributes[name].histogram is not None for name in attributes_of(condition)):
+    if not {*unknown}.isdisjoint(attributes_of(condition)):
         return True, True
-    points = _points(condition, attributes)
-    if points is None or math.prod(len(values) for values, _ in points.values()) > MOST_DECIDED:
+    if (points := _points(condition, attributes, MOST_DECIDED)) is None:
         return True, True
-    grid = np.indices([len(values) for values, _ in points.values()]).reshape(len(points), -1)
-    rows = {
-        name: Values(values[places], missing[places])
-        for places, (name, (values, missing)) in zip(grid, points.items(), strict=True)
-    }
-    false = condition.of(rows).false
+    false = condition.of(_combined(points)[1]).false
     return not bool(false.all()), bool(false.any())
 
 
-def _points(
-    condition: Condition, attributes: Mapping[str, Attribute]
-) -> dict[str, tuple[npt.NDArray[np.generic], Mask]] | None:
-    """For each attribute values that stand for all of its values, and which one is missing.
+@dataclass(frozen=True)
+class _Points:
+    """Values of an attribute that stand for all of its values, and the code of each."""
 
-    None if two bins meet, or there are too many combinations.
+    codes: npt.NDArray[np.int64]
+    values: Values
+
+
+def _combined(points: Mapping[str, _Points]) -> tuple[list[npt.NDArray[np.int64]], Rows]:
+    """Every combination of the points, as codes of each attribute and as rows."""
+    grid = np.indices([len(of.codes) for of in points.values()]).reshape(len(points), -1)
+    codes = [of.codes[places] for places, of in zip(grid, points.values(), strict=True)]
+    rows = {
+        name: Values(of.values.data[places], of.values.missing[places])
+        for places, (name, of) in zip(grid, points.items(), strict=True)
+    }
+    return codes, rows
+
+
+def _points(condition: Condition, attributes: Mapping[str, Attribute], most: int) -> dict[str, _Points] | None:
+    """The points of each attribute that the condition is about; None if they have more combinations than ``most``.
+
+    A comparison depends only on the order of values and of the numbers in the condition. So of all rows of the same
+    codes in the same order one is enough: that in which each value is as small as it can be.
     """
-    marks: dict[str, set[Fraction]] = {name: set() for name in attributes_of(condition)}
-    if math.prod(attributes[name].values for name in marks) > MOST_DECIDED:
+    named = [attributes[name] for name in attributes_of(condition)]
+    if math.prod(attribute.values for attribute in named) > most:
         return None
-    for part in parts_of(condition):
-        if not isinstance(part, Numbers):
-            continue
-        if isinstance(part.right, Fraction):
-            marks[part.left].add(part.right)
-            continue
-        pair = attributes[part.left], attributes[part.right]
-        if pair[0].edges and pair[1].edges:
-            return None
-        for one, other in (pair, pair[::-1]):
-            marks[one.name] |= {Fraction(value) for value in other.categories if not isinstance(value, str)}
-    return {name: _points_of(attributes[name], sorted(marks[name])) for name in marks}
+    numbers = [attribute for attribute in named if attribute.numeric]
+    marks = {
+        part.right for part in parts_of(condition) if isinstance(part, Numbers) and isinstance(part.right, Fraction)
+    }
+    marks |= {Fraction(value) for each in numbers for value in each.categories if not isinstance(value, str)}
+    marks |= {_low(grid) for each in numbers if each.edges for grid in each.grids}
+    steps = {Fraction(10) ** -grid.decimals for each in numbers if each.edges for grid in each.grids}
+    # The smallest value at or after a mark, or after another value; each of them may be after all others.
+    for _ in numbers:
+        marks |= {to(mark / step) * step for mark in marks for step in steps for to in (math.ceil, _next)}
+    near = sorted(marks)
+    points = {attribute.name: _points_of(attribute, near) for attribute in named}
+    return None if math.prod(len(of.codes) for of in points.values()) > most else points
 
 
-def _points_of(attribute: Attribute, marks: Sequence[Fraction]) -> tuple[npt.NDArray[np.generic], Mask]:
-    if attribute.type in ("string", "boolean"):
-        values: npt.NDArray[np.generic] = np.arange(attribute.values)
-    elif attribute.categories:
-        values = _objects(Fraction(value) for value in attribute.categories if not isinstance(value, str))
-    else:
-        values = _objects(_of_bins(attribute, marks))
-    missing = np.zeros(len(values) + bool(attribute.missing), dtype=np.bool_)
-    if attribute.missing:
-        values = np.append(values, values[:1])
-        missing[-1] = True
-    return values, missing
+def _next(number: Fraction) -> int:
+    return math.floor(number) + 1
 
 
-def _of_bins(attribute: Attribute, marks: Sequence[Fraction]) -> list[Fraction]:
-    """Numbers of the attribute's bins at the marks and next to them, and their ends; no other differs from these."""
-    return sorted({number for numbers in _of_each_bin(attribute, marks) for number in numbers})
+def _low(grid: Grid) -> Fraction:
+    return Fraction(grid.first) * Fraction(10) ** -grid.decimals
 
 
-def _of_each_bin(attribute: Attribute, marks: Sequence[Fraction]) -> Iterator[list[Fraction]]:
-    for grid in attribute.grids:
-        low, high = _ends(grid)
-        step = Fraction(10) ** -grid.decimals
-        near = marks[bisect_left(marks, low - step) : bisect_right(marks, high + step)]
-        inside = (Fraction(math.floor(mark / step) + shift) * step for mark in near for shift in (-1, 0, 1, 2))
-        yield sorted({low, high, *(number for number in inside if low <= number <= high)})
-
-
-def _ends(grid: Grid) -> tuple[Fraction, Fraction]:
-    step = Fraction(10) ** -grid.decimals
-    return grid.first * step, (grid.first + grid.count - 1) * step
-
-
-def _coded_points(
-    condition: Condition, name: str, attributes: Mapping[str, Attribute]
-) -> tuple[npt.NDArray[np.int64], Values]:
-    """Values of an attribute that stand for all of its values, and the code of each.
-
-    Where two attributes are compared, those of one are the ends of the other's bins too.
-    """
-    attribute = attributes[name]
+def _points_of(attribute: Attribute, marks: Sequence[Fraction]) -> _Points:
+    """Those of one attribute: of bins the marks that are values, in order."""
     if attribute.edges:
-        marks: set[Fraction] = set()
-        for part in parts_of(condition):
-            if not isinstance(part, Numbers) or name not in (part.left, part.right):
-                continue
-            if isinstance(part.right, Fraction):
-                marks.add(part.right)
-                continue
-            other = attributes[part.right if part.left == name else part.left]
-            marks |= {Fraction(value) for value in other.categories if not isinstance(value, str)}
-            marks |= {end for grid in (other.grids if other.edges else ()) for end in _ends(grid)}
-        of_bins = list(_of_each_bin(attribute, sorted(marks)))
+        of_bins = [_marks_of_bin(grid, marks) for grid in attribute.grids]
         codes = np.repeat(np.arange(attribute.values), [len(numbers) for numbers in of_bins])
         data: npt.NDArray[np.generic] = _objects(number for numbers in of_bins for number in numbers)
         if not attribute.exact:
             data = data.astype(np.int64 if attribute.whole else np.float64)
     else:
         codes = np.arange(attribute.values)
-        data = codes if attribute.type in ("string", "boolean") else _numbers(attribute)
-    others = np.arange(attribute.values, attribute.size)
+        data = _numbers(attribute) if attribute.numeric else codes
+    others = np.arange(attribute.values, attribute.present)
     missing = np.append(np.zeros(len(data), dtype=np.bool_), np.ones(len(others), dtype=np.bool_))
-    return np.append(codes, others), Values(np.append(data, np.repeat(data[:1], len(others))), missing)
+    values = Values(np.append(data, np.repeat(data[:1], len(others))), missing)
+    return _Points(np.append(codes, others), values)
+
+
+def _marks_of_bin(grid: Grid, marks: Sequence[Fraction]) -> list[Fraction]:
+    """The marks that are values of a bin."""
+    low, step = _low(grid), Fraction(10) ** -grid.decimals
+    inside = marks[bisect_left(marks, low) : bisect_right(marks, low + (grid.count - 1) * step)]
+    return [mark for mark in inside if (mark / step).denominator == 1]
 
 
 def _numbers(attribute: Attribute) -> npt.NDArray[np.generic]:

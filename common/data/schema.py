@@ -23,7 +23,13 @@ from privity.common.data.attribute import PLAIN_KEYS, UNDECLARED, Attribute, Gro
 from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks, dialect_problems
 from privity.common.data.row_constraints import RowConstraint, read_constraints
-from privity.common.data.schema_document import exact_text, field_document, nested_lists, plain_document
+from privity.common.data.schema_document import (
+    exact_text,
+    field_document,
+    nested_lists,
+    plain_document,
+    points_in_words,
+)
 from privity.common.data.schema_fields import FieldReader
 from privity.common.data.table_map import NO_MAP, TableMap
 from privity.common.data.unread_columns import UnreadColumn, is_unread_column, read_unread_column, with_made
@@ -102,8 +108,11 @@ class Schema:
         discoveries = discoveries_of(self.discoveries, names)
         return replace(self, attributes=attributes, row_constraints=kept, unread=unread, discoveries=discoveries)
 
-    def discovered(self, attributes: Iterable[Attribute], by: Discovery) -> Schema:
+    def discovered(self, attributes: Iterable[Attribute], by: Discovery, before: Discovery | None = None) -> Schema:
         """The schema with these attributes, whose domains were open and were derived from rows at a cost.
+
+        Args:
+            before: an earlier part of the same discovery, with which this one has all of its attributes in common.
 
         Raises:
             ValueError: they are not those of the discovery, or a domain was not open, or still is.
@@ -112,9 +121,13 @@ class Schema:
         known = [found.get(attribute.name, attribute) for attribute in self.attributes]
         both = zip(self.attributes, known, strict=True)
         closed = tuple(before.name for before, now in both if before.discover and not now.discover)
-        if closed != by.attributes or found.keys() != {*closed}:
+        of_before = () if before is None else before.attributes
+        if {*closed, *of_before} != {*by.attributes} or found.keys() != {*closed}:
             raise ValueError("a discovery closes the domains that it is of, and no others")
-        return replace(self, attributes=tuple(known), discoveries=joined((*self.discoveries, by)))
+        by_name = {attribute.name: attribute for attribute in known}
+        rules = tuple(rule.over(by_name) for rule in self.row_constraints)
+        discoveries = joined((*(one for one in self.discoveries if one != before), by))
+        return replace(self, attributes=tuple(known), row_constraints=rules, discoveries=discoveries)
 
     def signed(self, run: str, release: str) -> Schema:
         """The same, its discoveries by this run being named as those of the release of this digest."""
@@ -157,19 +170,33 @@ class Schema:
         return tuple(attribute.name for attribute in self.attributes)
 
     def columns_of(self, there: Collection[str]) -> tuple[tuple[str, bool], ...]:
-        """For each attribute its column in a table of such columns, and whether the attribute is computed of it."""
+        """For each attribute its column in a table of such columns, and whether the attribute is computed of it.
+
+        A difference is computed of this column and of the one that it is less.
+        """
         names = set(there)
         return tuple(self.table_map.place_of(attribute, names) for attribute in self.attributes)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The columns that are read of a table, in the order of the fields: where attributes are, or their sources."""
-        return tuple(dict.fromkeys(column for column, _ in self.columns_of(())))
+        return self.columns_read(())
+
+    def columns_read(self, there: Collection[str]) -> tuple[str, ...]:
+        """The columns that are read of a table of such columns, each once."""
+        both = zip(self.attributes, self.columns_of(there), strict=True)
+        return tuple(
+            dict.fromkeys(
+                each
+                for attribute, (column, computed) in both
+                for each in (self.table_map.sources_of(attribute) if computed else (column,))
+            )
+        )
 
     @cached_property
     def known_columns(self) -> frozenset[str]:
         """Columns that a table may have: of attributes, of what these are computed of, and some that are not read."""
-        sources = (a.compute.source for a in self.attributes if a.compute is not None)
+        sources = (source for a in self.attributes if a.compute is not None for source in a.compute.sources)
         beside = (column.name for column in self.unread)
         return self.table_map.known((*self.names, *sources, *beside, *self.left_out))
 
@@ -247,7 +274,7 @@ class Schema:
                 "outOfDomain": attribute.out_of_domain,
                 "other": None if attribute.other is None else exact_text(attribute.other),
             }
-            | _points_in_words(attribute)
+            | points_in_words(attribute)
             | ({} if attribute.compute is None else {"compute": dict(attribute.compute.document)})
             | plain_document(attribute, digest=True)
             for attribute in self.attributes
@@ -302,29 +329,6 @@ class Schema:
             reason = f"{named} is a draft: values of {first_few(self.undeclared)} were read off the rows"
             hint = f"Replace them by what is publicly known, or declare them public field by field: {mark}"
             raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
-
-
-def _points_in_words(attribute: Attribute) -> dict[str, Any]:
-    """What its public grid follows from; or the decimals to which values are rounded, and how they are drawn."""
-    if attribute.discover and not attribute.edges:
-        return {"open": True}
-    if attribute.discover:
-        ends = [str(attribute.edges[0]), str(attribute.edges[-1])]
-        return {"grid": [*ends, attribute.decimals or 0], **_form_in_words(attribute)}
-    found = _form_in_words(attribute)
-    if attribute.edges and attribute.decimals is not None:
-        found["decimals"] = attribute.decimals
-    if attribute.histogram is not None:
-        found["histogram"] = [[str(edge) for edge in attribute.histogram.edges], list(attribute.histogram.weights)]
-    return found
-
-
-def _form_in_words(attribute: Attribute) -> dict[str, Any]:
-    """What texts of dates and times follow from, beside their type."""
-    if attribute.temporal is None:
-        return {}
-    zone = {} if attribute.timezone is None else {"timezone": attribute.timezone}
-    return {"decimals": attribute.decimals or 0, "format": attribute.format, **zone}
 
 
 def load_schema(path: Path | str) -> Schema:
@@ -390,7 +394,8 @@ def parse_schema(document: object, file: str) -> Schema:
     rules: tuple[RowConstraint, ...] = ()
     # A rule is about attributes, and says nothing while one of them is at fault.
     if not problems:
-        rules, problems = read_constraints(document.get("rowConstraints", []), attributes, file)
+        discovered = {name for entry in document.get("discoveries", ()) for name in entry["attributes"]}
+        rules, problems = read_constraints(document.get("rowConstraints", []), attributes, file, discovered)
     if problems:
         raise ProblemsFound(problems)
     carried = tuple((key, document[key]) for key in CARRIED if key in document)

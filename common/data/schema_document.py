@@ -51,6 +51,29 @@ def plain_document(attribute: Attribute, *, digest: bool = False) -> dict[str, A
     return {each.key: value for name, each in keys if (value := getattr(attribute, name)) != each.default}
 
 
+def points_in_words(attribute: Attribute) -> dict[str, Any]:
+    """What its public grid follows from; or the decimals to which values are rounded, and how they are drawn."""
+    if attribute.discover and not attribute.edges:
+        return {"open": True}
+    if attribute.discover:
+        ends = [str(attribute.edges[0]), str(attribute.edges[-1])]
+        return {"grid": [*ends, attribute.decimals or 0], **_form_in_words(attribute)}
+    found = _form_in_words(attribute)
+    if attribute.edges and attribute.decimals is not None:
+        found["decimals"] = attribute.decimals
+    if attribute.histogram is not None:
+        found["histogram"] = [[str(edge) for edge in attribute.histogram.edges], list(attribute.histogram.weights)]
+    return found
+
+
+def _form_in_words(attribute: Attribute) -> dict[str, Any]:
+    """What texts of dates and times follow from, beside their type."""
+    if attribute.temporal is None:
+        return {}
+    zone = {} if attribute.timezone is None else {"timezone": attribute.timezone}
+    return {"decimals": attribute.decimals or 0, "format": attribute.format, **zone}
+
+
 def field_document(attribute: Attribute) -> dict[str, Any]:
     """Write one field of a Table Schema, leaving out what is the default."""
     item: dict[str, Any] = {"name": attribute.name, "type": attribute.type}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
 from math import floor, log10
@@ -32,8 +33,12 @@ from privity.common.data.public_grid import DECIMALS
 from privity.common.data.schema import FORMAT_VERSION
 from privity.common.data.schema_fields import OTHER
 from privity.common.data.temporal import TEMPORAL
+from privity.common.data.text_decisions import MOST_LISTED_TEXTS, decisions_on_texts
 from privity.common.data.value_grids import number_text
 from privity.common.data.value_remedies import seems_missing
+from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.budget import USUAL, Budget
+from privity.common.text.first_few import first_few
 from privity.common.text.short_values import listed, shorten
 
 LEAK_WARNING = (
@@ -42,10 +47,7 @@ LEAK_WARNING = (
     "publicly known (code lists), and only then declare it."
 )
 
-TOO_MANY_TEXTS = "Too many distinct texts to list: declare groups, discover the frequent ones, or leave it out."
-
 MOST_LISTED_NUMBERS = 20  # distinct numbers up to which they are listed as categories
-MOST_LISTED_TEXTS = 256  # distinct texts up to which they are listed as categories
 SIGNIFICANT = 4
 """Digits of the small numbers that are kept."""
 
@@ -60,22 +62,88 @@ _CODE = re.compile(r"[+-]?0[0-9]+")
 """A number that is written with leading zeros is a code, such as that of a place."""
 
 
-def drafted(look: Look) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Draft:
+    """A schema for a person to review.
+
+    Attributes:
+        document: of the schema.
+        findings: what was decided of the columns, and what comes out otherwise than it is written, a sentence each.
+    """
+
+    document: dict[str, Any]
+    findings: tuple[str, ...]
+
+    @property
+    def left_out(self) -> Sequence[str]:
+        """The columns that it leaves out."""
+        found: list[str] = self.document.get("leaveOut", [])
+        return found
+
+
+def drafted(
+    look: Look,
+    *,
+    leave_out: Collection[str] = (),
+    keep: Collection[str] = (),
+    budget: Budget = USUAL,
+) -> Draft:
     """A schema for a file that was looked at: its dialect, categories for few distinct values, other domains open.
 
-    Each field is marked as read off the rows, until a person declares it public.
+    Each field is marked as read off the rows, until a person declares it public. Keys are left out, and texts of which
+    nothing would be discovered.
+
+    Args:
+        leave_out, keep: columns that are, or are not, left out whatever they hold.
+        budget: epsilon and delta of the release that it is drafted for; by them it forecasts what would be discovered.
+
+    Raises:
+        PrivityError: bad-option: a column that there is not, or in both; or none is left.
     """
-    name = Path(look.file).name.removesuffix(".gz").removesuffix(".csv")
-    document = {"format_version": FORMAT_VERSION, "name": name}
+    _check_named(look, leave_out, keep)
+    document = {"format_version": FORMAT_VERSION, "name": Path(look.file).name.removesuffix(".gz").removesuffix(".csv")}
     if dialect := look.dialect.document():
         document["dialect"] = dialect
-    kept = [column for column in look.columns if not column.identifies]
     if look.ignored:
         document["extraColumns"] = "ignore"
-    if left_out := [column.name for column in look.columns if column.identifies]:
+    keys = [column.name for column in look.columns if column.identifies and column.name not in (*keep, *leave_out)]
+    out = {*leave_out, *keys}
+    kept = {column.name: draft_field(column, look.dialect) for column in look.columns if column.name not in out}
+    texts = [column for column in look.columns if column.name in kept and _is_text(kept[column.name])]
+    decided = decisions_on_texts(texts, look.rows, keep, *budget)
+    out |= {name for name, decision in decided.items() if decision.left_out}
+    for name in (name for name, decision in decided.items() if decision.discover):
+        kept[name] = {"name": name, **_open("string"), **_missing_of(kept[name])}
+    if not (fields := [field for name, field in kept.items() if name not in out]):
+        reason, hint = "every column would be left out", f"Keep some: --keep {shorten(look.columns[0].name)}"
+        raise PrivityError(Catalogue.BAD_OPTION, option="keep", reason=reason, hint=hint)
+    if left_out := [column.name for column in look.columns if column.name in out]:
         document["leaveOut"] = left_out
-    fields = [{**draft_field(column, look.dialect), "readOffRows": UNDECLARED} for column in kept]
-    return {**document, "fields": fields}
+    marked = [{**field, "readOffRows": UNDECLARED} for field in fields]
+    lines = [decision.line for decision in decided.values()]
+    if keys:
+        lines.insert(0, f'Left out as keys, by "leaveOut": {first_few(keys)}. Keep one that is none: --keep NAME.')
+    return Draft({**document, "fields": marked}, (*lines, *recodings(look, fields)))
+
+
+def _check_named(look: Look, leave_out: Collection[str], keep: Collection[str]) -> None:
+    """Refuse names that say nothing clear."""
+    known = [column.name for column in look.columns]
+    for option, names in (("leave-out", leave_out), ("keep", keep)):
+        if unknown := [name for name in names if name not in known]:
+            reason, hint = f"the table has no {first_few(unknown)}", f"Possible: {first_few(known)}."
+            raise PrivityError(Catalogue.BAD_OPTION, option=option, reason=reason, hint=hint)
+    if both := [name for name in keep if name in leave_out]:
+        reason = f"{first_few(both)} would be left out, too"
+        raise PrivityError(Catalogue.BAD_OPTION, option="keep", reason=reason, hint="Name each in one of the two.")
+
+
+def _is_text(field: Mapping[str, Any]) -> bool:
+    return bool(field["type"] == "string" and not field.get("format"))
+
+
+def _missing_of(field: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: field[key] for key in ("missingValues",) if key in field}
 
 
 def draft_field(column: LookedAt, dialect: Dialect) -> dict[str, Any]:
@@ -99,7 +167,7 @@ def draft_field(column: LookedAt, dialect: Dialect) -> dict[str, Any]:
     if texts and set(texts) <= {*TRUE_TEXTS, *FALSE_TEXTS}:
         return {"name": name, "type": "boolean", **_spelling(column), **_missing(column, missing)}
     if len(texts) > MOST_LISTED_TEXTS:
-        return {"name": name, "description": TOO_MANY_TEXTS, **_open("string"), **_missing(column, missing)}
+        return {"name": name, **_open("string"), **_missing(column, missing)}
     plain = [text for text in texts if not any(ord(sign) < 32 or ord(sign) == 127 for sign in text)]
     if not plain or len(plain) < len(texts):
         # A text with a line end can be no category, and no value is no domain.

@@ -8,7 +8,6 @@ from typing import Any
 
 from privity.common.data.attribute import UNDECLARED, Attribute
 from privity.common.data.schema import Schema
-from privity.common.data.schema_draft import TOO_MANY_TEXTS
 
 LONGEST_SHOWN = 60
 
@@ -58,8 +57,6 @@ def declared_public(document: Mapping[str, Any], names: Collection[str], role: s
     for field in found["fields"]:
         if field["name"] in names and field.get("readOffRows") == UNDECLARED:
             field["readOffRows"] = role
-            if field.get("description") == TOO_MANY_TEXTS:
-                del field["description"]
     return found
 
 

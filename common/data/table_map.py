@@ -108,6 +108,10 @@ class TableMap:
             return self.name_of(attribute.name), False
         return self.name_of(attribute.compute.source), True
 
+    def sources_of(self, attribute: Attribute) -> tuple[str, ...]:
+        """The owner's columns that an attribute is computed of; none if it is not."""
+        return () if attribute.compute is None else tuple(map(self.name_of, attribute.compute.sources))
+
     def of(self, attribute: Attribute, *, computed: bool) -> OwnColumn | None:
         """What is said of an attribute's column.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -56,9 +56,10 @@ def parse_table_map(document: Any, schema: Schema, file: str) -> TableMap:
         raise RowProblemsFound(problems)
     fields, left_out = document["fields"], document.get("leaveOut", [])
     columns: dict[str, OwnColumn] = {}
+    mapped = frozenset(field["name"] for field in fields)
     first: dict[str, int] = {}
     for place, field in enumerate(fields):
-        reader = _FieldReader(file, place, field, schema)
+        reader = _FieldReader(file, place, field, schema, mapped)
         if first.setdefault(reader.name, place) != place:
             message = f"fields[{first[reader.name]}] says it, too."
             reader.fault("name", "duplicate-name", message, "Keep one column for each attribute.")
@@ -76,7 +77,7 @@ def _readers(schema: Schema, column: str) -> Reads:
     for place, attribute in enumerate(schema.attributes):
         if attribute.name == column:
             found.append((place, False))
-        elif attribute.compute is not None and attribute.compute.source == column:
+        elif attribute.compute is not None and column in attribute.compute.sources:
             found.append((place, True))
     return found
 
@@ -89,11 +90,17 @@ class _FieldReader:
     place: int
     item: Mapping[str, Any]
     schema: Schema
+    mapped: Collection[str]
 
     def __post_init__(self) -> None:
         self.name: str = self.item["name"]
         self.problems: list[Problem] = []
         self.reads = _readers(self.schema, self.name)
+        self.several = [a for place, computed in self.reads if computed and _is_of_several(a := self._at(place))]
+        self.alone = [(place, computed) for place, computed in self.reads if self._at(place) not in self.several]
+
+    def _at(self, place: int) -> Attribute:
+        return self.schema.attributes[place]
 
     def fault(self, key: str, rule: str, message: str, remedy: str, *, of: str | None = None) -> None:
         """Note what is wrong with a key, or with an entry of it."""
@@ -121,18 +128,26 @@ class _FieldReader:
             item.get("column", self.name), codes, Fraction(item.get("factor", 1)), Fraction(item.get("offset", 0)),
             self._moment() if self.reads and "format" in item else None, item.get("format", ""), missing,
         )  # fmt: skip
-        if self.reads and unit and (odd := self._odd(NUMBERS)):
+        # An attribute with a column of its own is computed of none.
+        for attribute in (a for a in self.several if a.name not in self.mapped):
+            for key in (key for key in ("codes", *unit, "missingValues") if key in item):
+                message = (
+                    f"{shorten(attribute.name)} is computed of it and another: a field has column and format only."
+                )
+                remedy = f"Make the column so by a view. Or add a field {shorten(attribute.name)} with its own column."
+                self.fault(key, "several-columns", message, remedy)
+        if unit and (odd := self._odd(NUMBERS, self.alone)):
             message = f"a unit is of numbers, and {odd}."
             self.fault(unit[0], "unit", message, f"Leave {' and '.join(unit)} out, or use codes.")
-        if self.reads and missing:
+        if missing:
             self._check_missing(missing, codes)
-        if self.reads and codes is not None:
+        if codes is not None:
             self._check_codes(codes)
         return own
 
-    def _odd(self, types: Sequence[str]) -> str:
+    def _odd(self, types: Sequence[str], reads: Reads) -> str:
         """What the column holds, in words, if it is none of these types for some attribute; else an empty text."""
-        for place, computed in self.reads:
+        for place, computed in reads:
             attribute = self.schema.attributes[place]
             if (found := _type_in_column(attribute, computed=computed)) not in types:
                 of = f"of which {shorten(attribute.name)} is computed" if computed else "of the attribute"
@@ -140,7 +155,7 @@ class _FieldReader:
         return ""
 
     def _moment(self) -> Temporal | None:
-        if odd := self._odd(DATES):
+        if odd := self._odd(DATES, self.reads):
             self.fault("format", "format", f"it is of dates and times, and {odd}.", "Leave format out.")
             return None
         place, computed = self.reads[0]
@@ -155,8 +170,8 @@ class _FieldReader:
             return None
 
     def _check_missing(self, missing: Sequence[str], codes: Mapping[str, str] | None) -> None:
-        for place, _ in self.reads:
-            attribute = self.schema.attributes[place]
+        for place, _ in self.alone:
+            attribute = self._at(place)
             if not attribute.missing:
                 message = f"the schema declares no missingValues for {shorten(attribute.name)}."
                 remedy = "Leave them out: such rows are outside the domain. Or ask for missingValues in the schema."
@@ -167,8 +182,8 @@ class _FieldReader:
                 self.fault("missingValues", "two-readings", message, "Keep it in one of the two places.")
 
     def _check_codes(self, codes: Mapping[str, str]) -> None:
-        for place, computed in self.reads:
-            attribute = self.schema.attributes[place]
+        for place, computed in self.alone:
+            attribute = self._at(place)
             for text, word in codes.items():
                 if not self._is_known(place, word, computed=computed):
                     message = f"{shorten(word)} is no value of {shorten(attribute.name)}."
@@ -194,7 +209,11 @@ def _type_in_column(attribute: Attribute, *, computed: bool) -> str:
         return attribute.type
     if compute.moment is not None:
         return compute.moment.type
-    return "string" if compute.log is None else "number"
+    return "number" if compute.of_numbers else "string"
+
+
+def _is_of_several(attribute: Attribute) -> bool:
+    return attribute.compute is not None and len(attribute.compute.sources) > 1
 
 
 def _overlaps(

@@ -14,6 +14,7 @@ import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column, code_type
+from privity.common.data.computed_columns import of_several
 from privity.common.data.csv_reading import (
     Batch,
     Places,
@@ -82,6 +83,7 @@ def read_batches(
     values: list[_Declared] = []
     for batch in csv_batches(path, schema.dialect, schema.columns, used=known, at=at):
         there = dict(zip(batch.names, batch.columns, strict=True))
+        several = of_several(schema, there)
         columns: dict[str, list[Value | None]] = {
             name: [value if isinstance(value, str) else None for value in column]
             for name, column in there.items()
@@ -91,8 +93,13 @@ def read_batches(
         values = values or [_Declared(schema, place, computed=computed) for place, (_, computed) in enumerate(places)]
         for attribute, declared, (name, computed) in zip(schema.attributes, values, places, strict=True):
             word = attribute.column(computed=computed)
-            if name in there and (not computed or word in schema.table_map.columns):
+            renamed = name in schema.table_map.taken and attribute.name not in several
+            if name in there and (not computed or renamed):
                 columns[word] = list(map(declared.__getitem__, there[name]))
+        columns |= {
+            name: [value if isinstance(value, str) else value.text if value != MISSING else None for value in column]
+            for name, column in several.items()
+        }
         yield pd.DataFrame(columns, dtype=object)
 
 
@@ -129,7 +136,7 @@ def encode(frame: pd.DataFrame, schema: Schema, file: str) -> CodedTable:
 def frame_batch(frame: pd.DataFrame, schema: Schema, also: Sequence[str] = ()) -> Batch:
     """All rows of a frame; values of other columns than the attributes' and ``also`` are left out."""
     names = [str(name) for name in frame.columns]
-    read = {*also, *(column for column, _ in schema.columns_of(names))}
+    read = {*also, *schema.columns_read(names)}
     columns = [read_column(frame.iloc[:, place]) if name in read else () for place, name in enumerate(names)]
     return Batch(names, columns, range(1, len(frame) + 1))
 
@@ -214,18 +221,19 @@ class Coder:
         if not self._columns_checked:
             self._columns_checked = True
             self._problems = column_problems(list(batch.names), self.schema, self.file, self._also, hint)
-            columns = self.schema.columns_of(batch.names)
-            self._codes = [_Codes(self.schema, place, computed=computed) for place, (_, computed) in enumerate(columns)]
+            found = enumerate(self.schema.columns_of(batch.names))
+            self._codes = [_Codes(self.schema, place, computed=computed) for place, (_, computed) in found]
         self.rows += len(batch.numbers)
-        places = {name: place for place, name in enumerate(batch.names)}
         if any(problem.rule == "duplicate-column" for problem in self._problems):
             return []
+        columns = dict(zip(batch.names, batch.columns, strict=True))
+        computed = of_several(self.schema, columns)
         return [
-            self._code(place, attribute, batch.columns[places[column]], batch.numbers)
+            self._code(place, attribute, computed.get(attribute.name, columns[column]), batch.numbers)
             for place, (attribute, (column, _)) in enumerate(
                 zip(self.schema.attributes, self.schema.columns_of(batch.names), strict=True)
             )
-            if column in places
+            if column in columns
         ]
 
     def _code(self, place: int, attribute: Attribute, values: Sequence[Value], numbers: Sequence[int]) -> Column:
@@ -284,7 +292,7 @@ def column_problems(
         also: columns beside the attributes.
         hint: what to do about columns that are not there, if it is known.
     """
-    wanted = list(dict.fromkeys(column for column, _ in schema.columns_of(names)))
+    wanted = schema.columns_read(names)
     declared = {*wanted, *also}
     missing = [shorten(name) for name in wanted if name not in set(names)]
     problems = []
@@ -339,5 +347,7 @@ def expected(attribute: Attribute) -> str:
         low, high = attribute.name_of(attribute.edges[0]), attribute.name_of(attribute.edges[-1])
         form = "" if attribute.format == DEFAULT else f", written as {attribute.format}"
         what = {"integer": "an integer"}.get(attribute.type, f"a {attribute.type}")
-        return f"{what} from {low} to {high}{form}"
+        both = attribute.compute.sources if attribute.compute is not None else ()
+        made = f": {' less '.join(map(shorten, both))}" if len(both) > 1 else ""
+        return f"{what} from {low} to {high}{form}{made}"
     return f"one of {listed(attribute.labels[: attribute.values])}"

@@ -20,6 +20,7 @@ from privity.common.data.temporal_pattern import (
     HOUR,
     MINUTE,
     SECOND,
+    UNIX_DAY,
     FormError,
     Pattern,
     iso_format,
@@ -54,6 +55,16 @@ class Temporal:
         if "y" in self.pattern.letters:
             return 1970 - (self.zone is None), 2067 + (self.zone is None)
         return (1, 9999) if self.zone is None else (2, 9998)
+
+    @property
+    def first(self) -> int:
+        """The number of the first day that can be written in any zone."""
+        return _midnight(self.years[0]) // self.unit
+
+    @property
+    def last(self) -> int:
+        """The last number of the last day that can be."""
+        return _midnight(self.years[1] + 1) // self.unit - 1
 
     def read(self, text: str) -> int | None:
         """The number of a text as it stands in a file; None if it is none."""
@@ -148,6 +159,12 @@ def temporal(kind: str, form: str, decimals: int | None, zone: str | None) -> Te
     ):
         unit = size if letter in letters else unit
     return Temporal(kind, unit, found, Pattern(kind, form, unit, found), False)
+
+
+def _midnight(year: int) -> int:
+    """Nanoseconds from 1970 to the beginning of a year, which may be one after the last of the calendar."""
+    days = 365 * (year - 1) + (year - 1) // 4 - (year - 1) // 100 + (year - 1) // 400
+    return (days + 1 - UNIX_DAY) * DAY
 
 
 def _zone(name: str) -> tzinfo:

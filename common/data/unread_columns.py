@@ -14,7 +14,9 @@ import numpy as np
 import pandas as pd
 
 from privity.common.data.attribute import Attribute
-from privity.common.data.made_columns import MADE, Lookup, Total, read_lookup, read_total
+from privity.common.data.computation import FORM
+from privity.common.data.field_form import FieldForm
+from privity.common.data.made_columns import MADE, MOMENTS, Lookup, Total, read_lookup, read_total
 from privity.common.errors import Problem
 from privity.common.text.short_values import shorten
 
@@ -72,7 +74,8 @@ def read_unread_column(
         problems.append(Problem(file, where, rule, f"attribute {shorten(item['name'])}: {message}", remedy))
 
     made = MADE & item.keys()
-    for key in sorted(item.keys() - KEYS - (OF_MADE if made else set())):
+    moment = {*FORM} if "sum" in item and item["type"] in MOMENTS else set()
+    for key in sorted(item.keys() - KEYS - (OF_MADE if made else set()) - moment):
         fault(key, "unread-column", f"{key!r} does not go with a column that is not read.", f"Leave {key!r} out.")
     generate = item.get("generate")
     if made and (set(item) & {"generate", "empty"} or made > {"lookup"}):
@@ -100,8 +103,16 @@ def with_made(
     if not MADE & item.keys():
         return column, []
     texts = item.get("missingValues", missing)
-    made = (read_lookup if "lookup" in item else read_total)(item, texts, known, fault)
-    return replace(column, made=made), problems
+    if texts:
+        # Those of the schema are written down with each field.
+        column = replace(column, document=tuple({**item, "missingValues": list(texts)}.items()))
+    if "lookup" in item:
+        return replace(column, made=read_lookup(item, texts, known, fault)), problems
+    form = FieldForm(file, place, item, list(texts))
+    form.read_form()
+    if form.problems:
+        return column, form.problems
+    return replace(column, made=read_total(item, texts, known, fault)), problems
 
 
 def with_unread(

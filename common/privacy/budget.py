@@ -22,6 +22,12 @@ LARGEST_DELTA = Fraction(1, 1000)
 SMALLEST_DELTA = Fraction(1, 10**20)
 """Of those above 0: a smaller one says nothing more."""
 
+Budget = tuple[Fraction, Fraction]
+"""Epsilon and delta."""
+
+USUAL: Budget = Fraction(1), Fraction(1, 1_000_000)
+"""What is taken for the budget of a run where nobody has said one yet: for a draft."""
+
 LARGEST_DENOMINATOR = 1_000_000
 """Finest epsilon, and finest part of one: what is derived from it stays within exact 64-bit noise."""
 

@@ -18,7 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,8 @@ import numpy as np
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.advanced_composition import holds
 from privity.common.privacy.budget import SMALLEST_EPSILON
-from privity.common.privacy.exact_bounds import as_fraction, log_above, short_above
+from privity.common.privacy.exact_bounds import as_fraction, short_above
 from privity.common.privacy.exponential_mechanism import exponential_choice, sample_trials
-from privity.common.privacy.gaussian_threshold import gaussian_threshold
 from privity.common.privacy.loss_conversion import RHO_BITS
 from privity.common.privacy.neighbouring_relation import RELATION, Relation, check_same_relation
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, LEAST_SHARE, NoiseLaw, check_scale
@@ -75,7 +74,7 @@ class Noise(Mechanism):
     scale: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", _positive(self.scale, "the scale of noise"))
+        object.__setattr__(self, "scale", positive(self.scale, "the scale of noise"))
 
     @abstractmethod
     def law(self, weight: int) -> NoiseLaw:
@@ -102,9 +101,9 @@ class Noise(Mechanism):
         """
         different = set(self.query.weights)
         if not different or min(different) < 1 or max(different) > LARGEST_WEIGHT:
-            raise _refused(f"its weights are not one of 1 to {LARGEST_WEIGHT} for each table")
+            raise refused(f"its weights are not one of 1 to {LARGEST_WEIGHT} for each table")
         if len(different) > MOST_WEIGHTS:
-            raise _refused(f"it has more than {MOST_WEIGHTS} different weights")
+            raise refused(f"it has more than {MOST_WEIGHTS} different weights")
         for weight in different:
             self.law(weight).check(quota)
         self.loss(RELATION)
@@ -149,7 +148,7 @@ class LaplaceNoise(Noise):
     @classmethod
     def calibrated(cls, query: Query, loss: PureDP) -> LaplaceNoise:
         """The one that costs exactly this: scale D/epsilon."""
-        epsilon = _positive(check_loss(loss, PureDP, loss.relation).epsilon, "epsilon")
+        epsilon = positive(check_loss(loss, PureDP, loss.relation).epsilon, "epsilon")
         return cls(query, _moves(query, Norm.L1, loss.relation).value / epsilon)
 
     def loss(self, relation: Relation, group_size: int = 1) -> PureDP:
@@ -192,11 +191,11 @@ class AdvancedLaplaceNoise(Noise):
         """
         check_same_relation(RELATION, relation)
         if not 0 < self.delta < 1:
-            raise _refused("delta does not lie between 0 and 1")
+            raise refused("delta does not lie between 0 and 1")
         if self.epsilon < SMALLEST_EPSILON:
-            raise _refused(f"an epsilon below {float(SMALLEST_EPSILON):g} is none that can be served")
+            raise refused(f"an epsilon below {float(SMALLEST_EPSILON):g} is none that can be served")
         if not holds(self.scale, self.query.weights, self.epsilon, self.delta):
-            raise _refused(f"the noise is too small for epsilon {self.epsilon} and delta {self.delta}")
+            raise refused(f"the noise is too small for epsilon {self.epsilon} and delta {self.delta}")
         return ApproxDP(self.epsilon, self.delta, relation).scaled(group_size)
 
     def law(self, weight: int) -> NoiseLaw:
@@ -237,7 +236,7 @@ class GaussianNoise(Noise):
     @classmethod
     def calibrated(cls, query: Query, loss: ZCDP, quota: int = 1) -> GaussianNoise:
         """The one that costs this, and less only where shares of the noise would be smaller than ``LEAST_SHARE``."""
-        rho = _positive(check_loss(loss, ZCDP, loss.relation).rho, "rho")
+        rho = positive(check_loss(loss, ZCDP, loss.relation).rho, "rho")
         squared = _moves(query, Norm.L2, loss.relation).squared
         scale = short_above(squared / 2 / rho, UNIT_BITS)
         least = LEAST_SHARE * quota * max(query.weights) ** 2
@@ -253,7 +252,7 @@ class GaussianNoise(Noise):
             PrivityError: step-refused: the noise is too small for it.
         """
         if _moves(self.query, Norm.L2, relation).squared / (2 * self.scale) > self.rho:
-            raise _refused(f"the noise is too small for rho {self.rho}")
+            raise refused(f"the noise is too small for rho {self.rho}")
         return ZCDP(self.rho, relation).scaled(group_size)
 
     def distance(self, quota: int) -> float:
@@ -277,74 +276,6 @@ class GaussianNoise(Noise):
 
 
 @dataclass(frozen=True)
-class ThresholdedCounts(Mechanism):
-    """The texts of columns that many rows have: those whose count plus noise is above a threshold.
-
-    Only texts that some row has are counted, and only those above the threshold are revealed, without their counts. The
-    noise is discrete Laplace or, where its threshold is lower, discrete Gaussian (``gaussian_threshold``).
-
-    Theorem: for c columns, Laplace noise of scale 2c/epsilon and a threshold T of at least scale ln(c/delta) cost
-    (epsilon, delta) where one row is replaced, if delta is at most epsilon/4.
-    Proof: in each column one text loses a row, and one gains one. A text that only the first table has is held by one
-    row of it, and is revealed with probability P(1 + Z > T) = P(Z >= T) < exp(-T/scale) <= delta/c; that any of them,
-    one a column at the most, is, has delta. If none is, what is revealed follows from the noisy counts of texts that
-    both tables have, or is a text of the second one alone, which for its part stays hidden with probability 1 - delta/c
-    or more. The former move by at most 2 in a column, and by at most 1 where a text is of one table alone, so that in
-    such a column epsilon/2c is left, and more than ln(1/(1 - delta/c)), at most 2 delta/c.
-    Source: Korolova, Kenthapadi, Mishra, Ntoulas 2009 (one row more or less); Bun, Nissim, Stemmer 2016 (stability);
-    for a replaced row and in integers ours.
-
-    Attributes:
-        columns: how many.
-        epsilon, delta: exact, above 0.
-    """
-
-    columns: int
-    epsilon: Fraction
-    delta: Fraction
-
-    def __post_init__(self) -> None:
-        if self.columns < 1:
-            raise _refused("it has no column")
-        object.__setattr__(self, "epsilon", _positive(self.epsilon, "epsilon"))
-        if not 0 < self.delta <= min(self.epsilon / 4, Fraction(1, 2)):
-            raise _refused("delta does not lie between 0 and a quarter of epsilon")
-        self.law.check(1)
-
-    @property
-    def _laplace(self) -> tuple[NoiseLaw, int]:
-        scale = 2 * self.columns / self.epsilon
-        return NoiseLaw(LAPLACE, scale), math.ceil(scale * log_above(self.columns / self.delta))
-
-    @property
-    def _gaussian(self) -> tuple[NoiseLaw, int] | None:
-        return gaussian_threshold(self.columns, self.epsilon, self.delta)
-
-    @cached_property
-    def _chosen(self) -> tuple[NoiseLaw, int]:
-        return min((self._laplace, self._gaussian or self._laplace), key=lambda both: both[1])
-
-    @property
-    def law(self) -> NoiseLaw:
-        """The noise on a count."""
-        return self._chosen[0]
-
-    @property
-    def threshold(self) -> int:
-        """The count, noise included, above which a text is revealed."""
-        return self._chosen[1]
-
-    def loss(self, relation: Relation, group_size: int = 1) -> ApproxDP:
-        """(epsilon, delta)."""
-        check_same_relation(RELATION, relation)
-        return ApproxDP(self.epsilon, self.delta, relation).scaled(group_size)
-
-    def sample(self, rows: int, entropy: Entropy) -> IntArray:
-        """The noise for as many texts as so many rows can have: int64 of shape (columns, rows)."""
-        return self.law.share(1, self.columns * rows, entropy).reshape(self.columns, rows)
-
-
-@dataclass(frozen=True)
 class Selecting(Mechanism):
     """One selection among candidates by exact integer scores, of which candidates and number depend on no row.
 
@@ -355,7 +286,7 @@ class Selecting(Mechanism):
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _positive(self.epsilon, "epsilon"))
+        object.__setattr__(self, "epsilon", positive(self.epsilon, "epsilon"))
 
     @abstractmethod
     def sample(self, candidates: int, sensitivity: Sensitivity, entropy: Entropy) -> Choosing:
@@ -439,12 +370,14 @@ def _move(sensitivity: Sensitivity) -> int:
     return int(move)
 
 
-def _positive(value: Fraction, what: str) -> Fraction:
+def positive(value: Fraction, what: str) -> Fraction:
+    """The exact number; raises PrivityError (step-refused) if it is not above 0."""
     exact = as_fraction(value, what)
     if exact == 0:
         raise ValueError(f"{what} must be above 0")
     return exact
 
 
-def _refused(reason: str) -> PrivityError:
+def refused(reason: str) -> PrivityError:
+    """That a mechanism cannot be as it is claimed to be."""
     return PrivityError(Catalogue.STEP_REFUSED, step="noise", reason=reason)

@@ -12,7 +12,7 @@ Where the rows are is the backend's: one owner's own (``privity.party.local_back
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -28,6 +28,7 @@ from privity.common.privacy.discovery import Discovery
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ApproxDP, PureDP
 from privity.common.privacy.run_budget import RunBudget, Share
+from privity.common.privacy.thresholded_counts import ThresholdedCounts
 from privity.common.protocol.evaluation_scores import Score
 from privity.common.protocol.plausible_sums import PlausibleSums
 from privity.common.protocol.public_coin import public_coin
@@ -36,7 +37,7 @@ from privity.common.protocol.run_record import OWN_MODEL, Cost, RunRecord
 from privity.common.protocol.running_sums import RunningSums
 from privity.common.protocol.secure_sum import noisy_tables
 from privity.common.protocol.selection_series import SelectionSeries
-from privity.common.protocol.stated_charges import noise_charge, own_model
+from privity.common.protocol.stated_charges import CATEGORIES, categories_cost, noise_charge, own_model
 from privity.common.protocol.steps import Learn, SelectionStep
 from privity.common.synthesis.models import Model
 
@@ -61,6 +62,7 @@ class Backend(ABC):
         plausible: compares what is revealed with public numbers, where several parties send it.
         recode: what gives the same rows by another schema, for steps under names with a prefix of their own (it ends in
             a slash); None where rows are coded once and for all.
+        categories: reveals which texts of open attributes many rows have, where one owner's rows tell that.
         only_tells: whether nobody needs the answers, but only what is asked for at what price: of rounds that are alike
             there is one then, and no model (``Session.alike``, ``Session.all_asked``).
     """
@@ -74,6 +76,7 @@ class Backend(ABC):
     parties_per_person: int = 1
     plausible: PlausibleSums | None = None
     recode: Callable[[Schema, str], Backend] | None = None
+    categories: Callable[[Sequence[str], ThresholdedCounts], Mapping[str, Sequence[str]]] | None = None
     only_tells: bool = False
 
     @abstractmethod
@@ -205,11 +208,21 @@ class Session:
         noise = share.noise(Tables(tuple(tables), tuple(weights)), self.backend.quota)
         return await self._tables(Round(self.run, phase, self._next_name(phase), noise), share)
 
-    async def score(self, phase: str, scores: Sequence[Score], share: Share) -> NoisyScores:
-        """Noisy sums over the parties of scores on their rows; they cost every party the share."""
+    async def score(
+        self,
+        phase: str,
+        scores: Sequence[Score],
+        share: Share,
+        charged: Callable[[], Awaitable[None]] | None = None,
+    ) -> NoisyScores:
+        """Noisy sums over the parties of scores on their rows; they cost every party the share.
+
+        Args:
+            charged: awaited when the cost is on the record, before any party is asked.
+        """
         noise = share.noise(Scores(tuple(scores)), self.backend.quota)
         round_ = Round(self.run, phase, self._next_name(phase), noise)
-        values, _ = await self._reveal(round_, share)
+        values, _ = await self._reveal(round_, share, charged)
         found = NoisyScores(values, round_.noise.law(1))
         if (sums := self.backend.plausible) is not None:
             self._judge(phase, sums.fault_of_scores(values.tolist(), found.law, self.rows))
@@ -236,15 +249,26 @@ class Session:
         again.record.costs, again.record.discovery = self.record.costs, self.record.discovery
         return again
 
+    def categories(self, names: Sequence[str], mechanism: ThresholdedCounts) -> Mapping[str, Sequence[str]]:
+        """The texts of these open attributes that many rows have; a charge of its own, beside the run's budget."""
+        if self.backend.categories is None:
+            raise ValueError("these rows tell no texts")
+        self._record(CATEGORIES, categories_cost(CATEGORIES, self.backend.members, mechanism), answers=1)
+        return self.backend.categories(names, mechanism)
+
     def discovered(self, attributes: Iterable[Attribute]) -> Schema:
-        """The schema with these attributes, whose domains follow from what was revealed so far, at what that cost."""
-        found, backend = tuple(attributes), self.backend
+        """The schema with these attributes, whose domains follow from what was revealed so far, at what that cost.
+
+        What the run discovered before is part of that: it is one discovery.
+        """
+        found, backend, before = tuple(attributes), self.backend, self.record.discovery
         rows = dict(zip(backend.members, backend.rows_per_person, strict=True))
         losses = self.record.of_people(rows, backend.parties_per_person).values()
         loss = ApproxDP(max(one.epsilon for one in losses), max(one.delta for one in losses), RELATION)
-        by = Discovery(tuple(attribute.name for attribute in found), self.run, backend.population, loss)
-        self.record.discovery = by
-        return self.schema.discovered(found, by)
+        names = {*(attribute.name for attribute in found), *(before.attributes if before else ())}
+        in_order = tuple(name for name in self.schema.names if name in names)
+        self.record.discovery = by = Discovery(in_order, self.run, backend.population, loss)
+        return self.schema.discovered(found, by, before)
 
     def running_sums(
         self, phase: str, tables: Sequence[Marginal], share: Share, weights: Sequence[Fraction]
@@ -297,7 +321,9 @@ class Session:
         self.backend.recorded(phase, self.record, answers)
         return place
 
-    async def _reveal(self, round_: Round, share: Share) -> tuple[np.ndarray, int]:
+    async def _reveal(
+        self, round_: Round, share: Share, charged: Callable[[], Awaitable[None]] | None = None
+    ) -> tuple[np.ndarray, int]:
         """What is revealed, and the place of its cost.
 
         Where only that is told what is asked for, it is the most that the share allows: how many tables it is of may
@@ -311,6 +337,8 @@ class Session:
         cost = Cost(round_.phase, words, loss, payers, noise_charge(round_.noise))
         place = self._record(round_.phase, cost)
         self.rounds.append(round_)
+        if charged is not None:
+            await charged()
         return await self.backend.reveal(round_), place
 
     async def _tables(self, round_: Round, share: Share) -> NoisyTables:

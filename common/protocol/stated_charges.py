@@ -7,7 +7,7 @@ again (``privity.common.release.agreement``).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -22,9 +22,10 @@ from privity.common.privacy.mechanisms import (
 )
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE
-from privity.common.privacy.privacy_loss import PureDP, compose
+from privity.common.privacy.privacy_loss import ApproxDP, PureDP, compose
 from privity.common.privacy.sensitivity import Query
 from privity.common.privacy.structure_scores import score_in_words
+from privity.common.privacy.thresholded_counts import ThresholdedCounts
 from privity.common.protocol.evaluation_scores import MOST_SCORES, MarginalScore
 from privity.common.protocol.round import Scores, Tables
 from privity.common.protocol.run_record import OWN_MODEL, Cost
@@ -32,6 +33,9 @@ from privity.common.protocol.step_limits import ROUND_CELLS
 
 OF_COST = ("phase", "paid_by", "published")
 """What stands in every charge, or in every one of tables, whatever the mechanism."""
+
+CATEGORIES = "categories"
+"""Phase and step of the discovery of categories."""
 
 MOST_TABLES = ROUND_CELLS // 2
 """Of all charges of a run: some hundred times as many as the widest runs measure."""
@@ -51,6 +55,17 @@ def noise_charge(noise: Noise) -> dict[str, Any]:
 def own_model(algorithm: str, loss: PureDP) -> dict[str, Any]:
     """The charge of a model that a party learnt of its own rows."""
     return {"learnt": algorithm, "epsilon": str(loss.epsilon)}
+
+
+def categories_cost(phase: str, payers: Sequence[str], mechanism: ThresholdedCounts) -> Cost:
+    """What the texts that many rows have cost each of the payers."""
+    return Cost(phase, mechanism.in_words, mechanism.loss(RELATION), tuple(payers), mechanism.content())
+
+
+def loss_of_categories(costs: Iterable[Cost]) -> ApproxDP:
+    """What categories cost, of all these."""
+    losses = [cost.loss for cost in costs if "threshold" in cost.charge and isinstance(cost.loss, ApproxDP)]
+    return compose([ApproxDP(Fraction(0), Fraction(0), RELATION), *losses])
 
 
 def selections_cost(phase: str, payers: Sequence[str], mechanism: Selecting, score: str, count: int) -> Cost:
@@ -85,6 +100,9 @@ def _cost(charge: Mapping[str, Any], *, shared: bool) -> Cost:
     if "learnt" in charge:
         loss = PureDP(Fraction(charge["epsilon"]), RELATION)
         return Cost(phase, OWN_MODEL, loss, payers, own_model(charge["learnt"], loss))
+    if "threshold" in charge:
+        cost = Fraction(charge["epsilon"]), Fraction(charge["delta"])
+        return categories_cost(phase, payers, ThresholdedCounts(charge["columns"], *cost, charge["threshold"]))
     noise = noise_of(charge)
     return Cost(phase, noise.in_words(shared=shared), noise.loss(RELATION), payers, noise_charge(noise))
 

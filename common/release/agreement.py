@@ -25,9 +25,9 @@ from privity.common.privacy.privacy_loss import ZCDP
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
 from privity.common.protocol.plausible_sums import PlausibleSums
 from privity.common.protocol.run_record import Cost, RunRecord
-from privity.common.protocol.stated_charges import check_sizes, cost_of, noise_of
+from privity.common.protocol.stated_charges import check_sizes, cost_of, loss_of_categories, noise_of
 from privity.common.release.marginals_file import read_tables
-from privity.common.release.release_contents import MARGINALS, MODEL, PRIVACY, RUN, SCHEMA, SCORES
+from privity.common.release.release_contents import MARGINALS, MODEL, PRIVACY, RUN, SCHEMA, SCORES, is_unfinished
 from privity.common.release.statement import largest, privacy_statement
 from privity.common.text.short_values import shorten
 
@@ -118,7 +118,10 @@ def _of_stated_schema(stated: dict[str, Any], schema: Schema, run: str) -> Itera
 
 def _of_scores_asked(run: dict[str, Any]) -> Iterator[Disagreement]:
     # Whoever asks a party to sign has no files yet.
-    if "files" in run and (SCORES in run["files"]) != (run.get("evaluation") is not None):
+    if "files" not in run:
+        return
+    there, asked = SCORES in run["files"], run.get("evaluation") is not None
+    if there != asked and not (asked and is_unfinished(run)):
         message = f"{SCORES} is there if and only if the parties scored the run."
         yield Disagreement(RUN, "evaluation", OTHER_SCORES, message)
 
@@ -145,8 +148,11 @@ def _of_statement(privacy: dict[str, Any], run: dict[str, Any]) -> Iterator[Disa
 
 def _restated(privacy: dict[str, Any], run: dict[str, Any], costs: Sequence[Cost]) -> dict[str, Any]:
     """The statement anew, from what was charged and from what cannot be computed."""
-    evaluation, delta = run.get("evaluation"), Fraction(run["delta"])
-    epsilon = Fraction(run["epsilon"]) - (Fraction(evaluation["epsilon"]) if evaluation else 0)
+    evaluation = run.get("evaluation")
+    # What is charged beside the budget of the algorithm.
+    apart = loss_of_categories(costs)
+    epsilon = Fraction(run["epsilon"]) - (Fraction(evaluation["epsilon"]) if evaluation else 0) - apart.epsilon
+    delta = Fraction(run["delta"]) - apart.delta
     in_rho = any(isinstance(cost.loss, ZCDP) for cost in costs)
     budget = RhoBudget(epsilon, delta) if in_rho else PureBudget(epsilon)
     parties = privacy["parties"]

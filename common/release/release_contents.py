@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,11 +23,17 @@ SCORES = "scores.json"
 ATTESTATIONS = "attestations.json"
 """Of a consortium's release: who signed it. The one file that ``run.json`` does not name: more signatures may come."""
 
+LEARNT = "What was learnt is a release without rows"
+"""Begins what operators are told of a run that ended after it had learnt, before there were rows."""
+
 MOST_RELEASE_CELLS = 1 << 28
 """Rows times attributes of a release: some gigabytes of memory."""
 
 RELEASE_FILES = (SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT)
-"""Of every release."""
+"""Of every release that is finished."""
+
+LEARNT_FILES = (MODEL, MARGINALS, PRIVACY, RUN, SCHEMA)
+"""Of one that is not: what was learnt and paid for, from which the rest can be made at any time."""
 
 MEANINGS = {
     SYNTHETIC: "the synthetic rows: the table to work with",
@@ -59,6 +66,7 @@ class Release:
 
     Attributes:
         marginals, privacy, run: the content of the files of these names; ``run`` without the digests of files.
+            It is ``unfinished`` until there are synthetic rows.
         scores: the same, if the parties scored it.
     """
 
@@ -72,6 +80,21 @@ class Release:
     def schema(self) -> Schema:
         return self.model.schema
 
+    @property
+    def unfinished(self) -> bool:
+        """Whether it has no synthetic rows, and no report of them."""
+        return is_unfinished(self.run)
+
     def tables(self) -> list[tuple[str, NoisyTable]]:
         """Every noisy marginal with its phase."""
         return read_tables(self.marginals, self.schema, MARGINALS)
+
+
+def is_unfinished(run: Mapping[str, Any]) -> bool:
+    """Whether the content of a ``run.json`` is that of a release without synthetic rows."""
+    return "unfinished" in run
+
+
+def files_wanted(run: Mapping[str, Any]) -> tuple[str, ...]:
+    """The files that every release has whose ``run.json`` has this content."""
+    return LEARNT_FILES if is_unfinished(run) else RELEASE_FILES

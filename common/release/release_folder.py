@@ -1,4 +1,7 @@
-"""The folder of a release: written as a whole or not at all, and read only if every file is as it was written."""
+"""The folder of a release: what was learnt first, then all of it; read only if every file is as it was written.
+
+Each time the folder is a release that is whole or unfinished, as its ``run.json`` says, which is written last.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,8 @@ import json
 import os
 import re
 import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +24,18 @@ from privity.common.release.agreement import disagreements
 from privity.common.release.release_contents import (
     ATTESTATIONS,
     LARGEST_FILES,
+    LEARNT_FILES,
     MARGINALS,
     MODEL,
     PRIVACY,
-    RELEASE_FILES,
     REPORT,
     RUN,
     SCHEMA,
     SCORES,
     SYNTHETIC,
     Release,
+    files_wanted,
+    is_unfinished,
 )
 from privity.common.release.synthetic_rows import Synthesis
 from privity.common.storage.safe_files import regular, sync, write_private
@@ -42,39 +49,99 @@ FETCH_AGAIN = "Fetch the release again from where it was published."
 _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
+def write_learnt(folder: Path, release: Release) -> None:
+    """Write what was learnt: a release that is unfinished. The folder appears when all of its files are there.
+
+    An unfinished release that stands there is replaced.
+    """
+    with _scratch(folder) as scratch:
+        _write_documents(scratch, release)
+        _appear(scratch, folder)
+
+
 def write_release(folder: Path, release: Release, synthetic: Synthesis, report: str) -> None:
     """Write every file of a release; the folder appears when all are there.
+
+    An unfinished release that stands there is finished: it stays one until all files are there.
 
     Args:
         report: the page, as ``report_page.page_of`` makes it.
     """
+    with _scratch(folder) as scratch:
+        write_csv(as_texts(synthetic.frame, release.schema), scratch / SYNTHETIC)
+        (scratch / REPORT).write_text(report, encoding="utf-8")
+        _write_documents(scratch, release)
+        _appear(scratch, folder)
+
+
+def remove_scratch(folder: Path) -> None:
+    """Remove what a process left that was killed just after it had written this release."""
+    shutil.rmtree(_scratch_of(folder), ignore_errors=True)
+
+
+def remove_unfinished(folder: Path) -> None:
+    """Remove what ``write_learnt`` wrote, if it is there: of a run that makes no release after all."""
+    if folder.exists():
+        remove_scratch(folder)
+        folder.rename(_scratch_of(folder))
+        sync(folder.parent)
+        remove_scratch(folder)
+
+
+def _scratch_of(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}-unfinished-release")
+
+
+@contextmanager
+def _scratch(folder: Path) -> Iterator[Path]:
+    """A private folder beside this one, which is gone afterwards."""
     folder.parent.mkdir(parents=True, exist_ok=True)
-    scratch = folder.with_name(f".{folder.name}-unfinished-release")
+    scratch = _scratch_of(folder)
     # Of a process that was killed while it wrote. Its name is known: nobody looks through all releases for it.
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(mode=0o700)
     try:
-        write_csv(as_texts(synthetic.frame, release.schema), scratch / SYNTHETIC)
-        _write_json(scratch / SCHEMA, "table_schema", release.schema.released.table_schema())
-        _write_json(scratch / MODEL, "model", release.model.to_dict())
-        _write_json(scratch / MARGINALS, "marginals", release.marginals)
-        _write_json(scratch / PRIVACY, "privacy", release.privacy)
-        if release.scores is not None:
-            _write_json(scratch / SCORES, "scores", release.scores)
-        (scratch / REPORT).write_text(report, encoding="utf-8")
-        files = {path.name: _digest(path) for path in sorted(scratch.iterdir())}
-        _write_json(scratch / RUN, "run", {**release.run, "files": files})
-        # The folder was private; a release is public.
-        scratch.chmod(0o755)
-        without_times(scratch)
-        # On disk before it has its name: a folder of this name is a whole release, after a power cut too.
-        for path in (*scratch.iterdir(), scratch):
-            sync(path)
-        scratch.rename(folder)
-        sync(folder.parent)
-    except BaseException:
+        yield scratch
+    finally:
         shutil.rmtree(scratch, ignore_errors=True)
-        raise
+
+
+def _write_documents(scratch: Path, release: Release) -> None:
+    """Write the documents, and after them ``run.json``, which names every file that is there."""
+    _write_json(scratch / SCHEMA, "table_schema", release.schema.released.table_schema())
+    _write_json(scratch / MODEL, "model", release.model.to_dict())
+    _write_json(scratch / MARGINALS, "marginals", release.marginals)
+    _write_json(scratch / PRIVACY, "privacy", release.privacy)
+    if release.scores is not None:
+        _write_json(scratch / SCORES, "scores", release.scores)
+    files = {path.name: _digest(path) for path in sorted(scratch.iterdir())}
+    _write_json(scratch / RUN, "run", {**release.run, "files": files})
+
+
+def _appear(scratch: Path, folder: Path) -> None:
+    """Give a release its name; or move its files into the place of an unfinished one, ``run.json`` last."""
+    # The folder was private; a release is public.
+    scratch.chmod(0o755)
+    without_times(scratch)
+    # On disk before it has its name: a folder of this name is a release, after a power cut too.
+    for path in (*scratch.iterdir(), scratch):
+        sync(path)
+    if not folder.exists():
+        scratch.rename(folder)
+    else:
+        names = sorted(path.name for path in scratch.iterdir())
+        for name in names:
+            if name != RUN:
+                (scratch / name).replace(folder / name)
+        # Signatures are of the run.json that goes.
+        for path in folder.iterdir():
+            if path.name not in names:
+                path.unlink()
+        sync(folder)
+        (scratch / RUN).replace(folder / RUN)
+        sync(folder)
+        os.utime(folder, (WRITTEN_AT, WRITTEN_AT))
+    sync(folder.parent)
 
 
 def unfit_file(release: Path) -> Path:
@@ -97,7 +164,7 @@ def without_times(folder: Path) -> None:
 
 
 def is_release(folder: Path) -> bool:
-    """Whether a release stands there already: it appears whole, so a folder is one or is damaged.
+    """Whether a release stands there already, finished or not: it appears whole, so a folder is one or is damaged.
 
     Raises:
         PrivityError, ProblemsFound: there is a folder, but not a whole release.
@@ -121,16 +188,19 @@ def verify_release(folder: Path) -> None:
         raise ProblemsFound([Problem(named, "", "missing", "there is no such file: this is no release.", hint)])
     document = read_json(folder / RUN, links=False)
     require(document, "run", named)
-    problems = file_problems(folder, document["files"])
+    problems = file_problems(folder, document)
     if problems:
         raise ProblemsFound(problems)
 
 
-def file_problems(folder: Path, digests: dict[str, str]) -> list[Problem]:
-    """Each file that is missing, altered or not named; ``digests`` are those of ``run.json``."""
+def file_problems(folder: Path, run: Mapping[str, Any]) -> list[Problem]:
+    """Each file that is missing, altered or not named by ``run``, the content of ``run.json``."""
     problems = []
-    there = {name for name in LARGEST_FILES if (folder / name).exists()}
-    for name in sorted({*digests, *RELEASE_FILES, *(there - {ATTESTATIONS})} - {RUN}):
+    digests: Mapping[str, str] = run["files"]
+    # What is yet to come may be there already, if whoever wrote it was stopped.
+    to_come = {*LARGEST_FILES} - {*LEARNT_FILES} if is_unfinished(run) else set()
+    there = {name for name in LARGEST_FILES if (folder / name).exists()} - {ATTESTATIONS} - to_come
+    for name in sorted({*digests, *files_wanted(run), *there} - {RUN}):
         fault = _fault(folder, name, digests.get(name))
         if fault is not None:
             file = str(folder / name) if _PLAIN.fullmatch(name) else str(folder / RUN)

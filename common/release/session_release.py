@@ -1,4 +1,7 @@
-"""From a session that has learnt a model to a release. One way, for one owner and for many parties."""
+"""From a session that has learnt a model to a release. One way, for one owner and for many parties.
+
+What was learnt is a release before there are rows, and is written then: nothing that fails afterwards loses it.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +26,12 @@ ALONE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Synthesised:
-    """A model, and the rows that a run publishes.
+    """The rows that a run publishes.
 
     Attributes:
         present: how many rows of all parties are taken to be there.
     """
 
-    model: Model
     synthetic: Synthesis
     present: int
 
@@ -44,12 +46,13 @@ async def synthesised(session: Session, model: Model, rows: int | None, seed: Ca
     number = seed()
     present = await session.compute(partial(rows_to_publish, model, session.rows, number))
     synthetic = await session.compute(partial(synthesise_release, model, rows or present, number))
-    return Synthesised(model, synthetic, present)
+    return Synthesised(synthetic, present)
 
 
 def release_of(
     session: Session,
-    found: Synthesised,
+    model: Model,
+    synthetic: Synthesis | None = None,
     *,
     tolerate: int,
     protection: str | None,
@@ -57,14 +60,14 @@ def release_of(
     of_statement: Mapping[str, Any],
     scores: dict[str, Any] | None = None,
 ) -> Release:
-    """The documents of a release.
+    """The documents of a release: an unfinished one as long as there are no synthetic rows.
 
     Args:
         protection, of_statement: as ``privacy_statement`` asks for them.
         of_run: what run.json says besides.
         scores: what the parties said of the synthetic table.
     """
-    schema, backend, own = found.model.schema, session.backend, session.record.discovery
+    schema, backend, own = model.schema, session.backend, session.record.discovery
     # What the run itself discovered is part of what the run cost.
     began = replace(schema, discoveries=tuple(each for each in schema.discoveries if each != own))
     privacy = privacy_statement(
@@ -81,11 +84,11 @@ def release_of(
     run = {
         "format_version": FORMAT_VERSION,
         "run": session.run,
-        "rows": found.synthetic.table.rows,
+        **({"unfinished": True} if synthetic is None else {"rows": synthetic.table.rows}),
         "schema_digest": schema.digest,
         **of_run,
-        **found.synthetic.documents(),
+        **({} if synthetic is None else synthetic.documents()),
         "charges": session.record.charges(),
     }
     marginals = marginals_document(session.record, schema, session.noise_variables)
-    return Release(found.model, marginals, privacy, run, scores)
+    return Release(model, marginals, privacy, run, scores)

@@ -33,8 +33,16 @@ BEYOND_REMEDY = (
 def notes(model: Model, *, joins: bool) -> list[str]:
     """One sentence a shortcoming; ``joins`` as in ``privity.common.synthesis.algorithms.Algorithm``."""
     alone, beyond = modelled_alone(model) if joins else "", beyond_note(model.schema.attributes)
-    found = (alone, weakened(model), beyond, warning(model.schema))
+    found = (alone, weakened(model), beyond, unknown_texts(model.schema.attributes), warning(model.schema))
     return [note for note in found if note]
+
+
+def unknown_texts(attributes: Iterable[Attribute]) -> str:
+    """A sentence that names texts of which no category was discovered; empty if there are none."""
+    names = [each.name for each in attributes if each.other is not None and each.categories == (each.other,)]
+    if not names:
+        return ""
+    return f"No text of {first_few(names)} has enough rows to be discovered: all are one category. Leave them out."
 
 
 def how_fitted(inference: dict[str, Any] | None) -> str:

@@ -10,11 +10,14 @@ from typing import Any
 from privity.common.consortium.manifest import Split
 from privity.common.privacy.discovery import loss_of, read_discovery
 from privity.common.protocol.run_record import OWN_MODEL, RunRecord
+from privity.common.protocol.stated_charges import CATEGORIES
 from privity.common.text.first_few import first_few
 
 FORMAT_VERSION = 1
 
 SIMULATION = "simulation: one machine saw all rows"
+
+LOSS = ("epsilon", "delta")
 
 DIGITS = 6
 """Significant digits of a number in a sentence; it is rounded up."""
@@ -92,6 +95,11 @@ SENTENCES = {
         " as a privacy filter does: all of the run's rho costs exactly its epsilon and delta, and a part of it costs"
         " more than its share, as the run may stop anywhere. A phase's epsilon is what it added to the total, after the"
         " phases before it; the first phase bears what is due at once."
+    ),
+    "categories": (
+        "Before that, categories of texts were discovered, at epsilon = {categories_epsilon} and delta ="
+        " {categories_delta} for a row. These are parts of the figures above and add to those of the rest. m rows have"
+        " m times that epsilon, and m e^((m-1) epsilon) times that delta."
     ),
     "large delta": (
         "Delta is not below one over the number of rows ({rows}). Such a delta would allow the release of one real row,"
@@ -331,6 +339,11 @@ def in_words(statement: Mapping[str, Any], protected: bool) -> list[str]:
         names.append("left out")
     if in_rho:
         names.append("rho")
+    told: dict[str, Any] = {}
+    of_categories = next((phase for phase in statement["phases"] if phase["phase"] == CATEGORIES), None)
+    if of_categories is not None:
+        names.append("categories")
+        told |= {f"categories_{what}": rounded_up(Fraction(of_categories[f"{what}_per_row"])) for what in LOSS}
     if delta * rows >= 1:
         names.append("large delta")
     member = statement["curator_member"]
@@ -340,7 +353,7 @@ def in_words(statement: Mapping[str, Any], protected: bool) -> list[str]:
         names.append("liar")
     if statement["simulation"]:
         names += ["simulation", "split as given" if statement["split"] == Split.GIVEN else "split by position"]
-    told = {"left_out": ", ".join(left_out or ()), "m": m, "s": s, "k": k, "t": t, "rows": rows, "member": member}
+    told |= {"left_out": ", ".join(left_out or ()), "m": m, "s": s, "k": k, "t": t, "rows": rows, "member": member}
     told |= {"schema_epsilon": rounded_up(of_schema.epsilon), "schema_delta": rounded_up(of_schema.delta)}
     told |= {"run_epsilon": rounded_up(of_run[0]), "run_delta": rounded_up(of_run[1])}
     told |= {"discovered": _discovered(schema["discoveries"])}

@@ -7,6 +7,7 @@ text visible (``privity.common.text.visible``). A line that is said is one line 
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -27,6 +28,11 @@ def say(*lines: object, err: bool = False, end: str = "\n") -> None:
         end: after the last line.
     """
     typer.echo("\n".join(in_line(str(line)) for line in lines) + end, err=err, nl=False)
+
+
+def can_ask() -> bool:
+    """Whether somebody sits at a terminal."""
+    return sys.stdin.isatty() and console().is_terminal
 
 
 def agreed(question: str) -> bool:

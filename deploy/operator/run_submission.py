@@ -14,6 +14,7 @@ from privity.common.data.schema import load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.protocol.evaluation_scores import evaluation_of
 from privity.common.protocol.run_terms import AUTO
+from privity.common.release.release_contents import LEARNT
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.runs.automatic_choice import LIKELY_ROWS, with_algorithm
 from privity.common.runs.signed_request import sign_request
@@ -98,6 +99,22 @@ def submit_to(
     return client.submit(signed, secrets.token_hex(16) if token is None else token, name)
 
 
+def fetch_learnt(client: OperatorClient, run: str, last: RunEvent, out: Path, *, signatures: bool = True) -> None:
+    """Fetch what a run had learnt that ended before there were rows, and say so; nothing of any other run.
+
+    Args:
+        last: its last event.
+        out, signatures: as of ``OperatorClient.fetch``.
+
+    Raises:
+        PrivityError: release-unfinished; as ``OperatorClient.fetch``.
+    """
+    if LEARNT in last.remedy:
+        client.fetch(run, out, signatures=signatures)
+        reason = f"the run is {last.state}: {last.reason}"
+        raise PrivityError(Catalogue.RELEASE_UNFINISHED, file=out, reason=reason)
+
+
 def check_completed(run: str, last: RunEvent) -> None:
     """Raise what ended the run, unless it completed.
 
@@ -108,5 +125,6 @@ def check_completed(run: str, last: RunEvent) -> None:
         PrivityError: run-failed.
     """
     if last.state != COMPLETED:
-        hint = f"Nothing was released. {last.remedy}".strip()
+        nothing = "" if LEARNT in last.remedy else "Nothing was released. "
+        hint = f"{nothing}{last.remedy}".strip()
         raise PrivityError(Catalogue.RUN_FAILED, run=run, state=last.state, reason=last.reason, hint=hint)

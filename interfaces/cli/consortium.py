@@ -15,7 +15,7 @@ from privity.common.text.command_hints import option
 from privity.common.text.terminal import say
 from privity.deploy.consortium import membership
 from privity.deploy.consortium.organiser import Organiser
-from privity.interfaces.cli.schema import tell_formulas
+from privity.interfaces.cli.schema import tell_formulas, tell_unkept_rules
 
 consortium_app = typer.Typer(no_args_is_help=True, help="Commands of the organiser: agree, invite, seal.")
 
@@ -35,6 +35,7 @@ def init(
     organiser = Organiser.init(folder, name, curator, schema, tuple(party))
     organiser.agreement()
     tell_formulas(load_schema(schema))
+    tell_unkept_rules(load_schema(schema))
     then = f"privity consortium invite{option('folder', folder, HERE)}"
     say(f"Written: {organiser.agreement_file}. Review it; then: {then}")
 

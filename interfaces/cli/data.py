@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,8 +12,8 @@ import typer
 from privity.common.data.date_formats import formats_of
 from privity.common.data.dialect import dialect_option
 from privity.common.data.dialect_detection import sample
-from privity.common.data.file_look import Look, LookedAt, look_at
-from privity.common.data.schema_draft import draft_field, recodings
+from privity.common.data.file_look import LookedAt, look_at
+from privity.common.data.schema_draft import Draft, draft_field, drafted
 from privity.common.text import text_table
 from privity.common.text.short_values import shorten
 from privity.common.text.terminal import say
@@ -27,7 +26,7 @@ MOST_EXAMPLES = 3
 MOST_DATES = 10_000
 """Texts of a column that are tried as dates."""
 
-LONG = ("description", "categories", "categoriesOrdered")
+LONG = ("categories", "categoriesOrdered", "readOffRows")
 """Keys of a field that the draft has, and a screen has no room for."""
 
 PRIVATE = (
@@ -55,17 +54,16 @@ def inspect(
         between = f", {found.group!r} between groups of digits" if found.group else ""
         say(f"Numbers have the decimal mark {found.decimal or '.'!r}{between}.")
     table = text_table.table("column", "seems to be", "different", "missing", "such as")
-    fields = [draft_field(column, found) for column in look.columns]
+    fields, draft = [draft_field(column, found) for column in look.columns], drafted(look)
     for column, field in zip(look.columns, fields, strict=True):
         missing = sum(column.texts[text] for text in field.get("missingValues", ()))
         examples = ", ".join(shorten(text) for text, _ in _values(column, field)[:MOST_EXAMPLES])
-        text_table.add(table, column.name, _kind(column, field), str(len(column.texts)), str(missing), examples)
+        text_table.add(table, column.name, _kind(column, field, draft), str(len(column.texts)), str(missing), examples)
     text_table.show(table)
-    kept = [field for column, field in zip(look.columns, fields, strict=True) if not column.identifies]
-    for finding in (*look.findings, *recodings(look, kept)):
+    for finding in (*look.findings, *draft.findings):
         say(f"- {finding}")
     say("Declare in the schema (`privity schema draft` writes all of it):")
-    for line in _declared(look, kept):
+    for line in _declared(draft):
         say(f"  {line}")
     say(PRIVATE)
 
@@ -77,10 +75,10 @@ def _values(column: LookedAt, field: dict[str, Any]) -> list[tuple[str, int]]:
     ]
 
 
-def _kind(column: LookedAt, field: dict[str, Any]) -> str:
+def _kind(column: LookedAt, field: dict[str, Any], draft: Draft) -> str:
     """What its values seem to be, in words."""
-    if column.identifies:
-        return "a key: left out"
+    if column.name in draft.left_out:
+        return "a key: left out" if column.identifies else "texts: left out"
     texts = [text for text in column.texts if text not in field.get("missingValues", ())][:MOST_DATES]
     if forms := formats_of(texts):
         doubt = "" if len(forms) == 1 else ": it is not clear which"
@@ -90,16 +88,12 @@ def _kind(column: LookedAt, field: dict[str, Any]) -> str:
     return f"{field['type']}{written}, {domain}"
 
 
-def _declared(look: Look, fields: Sequence[dict[str, Any]]) -> list[str]:
+def _declared(draft: Draft) -> list[str]:
     """What differs from what is read without being declared."""
-    found = []
-    if document := look.dialect.document():
-        found.append(f'"dialect": {json.dumps(document, ensure_ascii=False)}')
-    if look.ignored:
-        found.append('"extraColumns": "ignore"')
-    if left_out := [column.name for column in look.columns if column.identifies]:
-        found.append(f'"leaveOut": {json.dumps(left_out, ensure_ascii=False)}')
-    for field in fields:
+    document = draft.document
+    said = [key for key in ("dialect", "extraColumns", "leaveOut") if key in document]
+    found = [f'"{key}": {json.dumps(document[key], ensure_ascii=False)}' for key in said]
+    for field in document["fields"]:
         found.append(json.dumps({key: value for key, value in field.items() if key not in LONG}, ensure_ascii=False))
     return found
 

@@ -39,6 +39,7 @@ from privity.deploy.operator.operator_folder import SETTINGS
 from privity.deploy.operator.plan_options import Faults
 from privity.deploy.operator.request_options import run_request
 from privity.interfaces.cli.options import takes_run_options
+from privity.interfaces.cli.schema import tell_unkept_rules
 
 EPSILONS = "0.1,0.2,0.4,0.8,1.6"
 COMPARED = "dp-subn,jtree,one-way,privbayes"
@@ -136,6 +137,7 @@ def plan_command(
     faults.raise_any()
     assert over is not None
     assert request is not None
+    tell_unkept_rules(over)
     plan = planned(request, over, held) if costed else None
     of_consortium = by_name and len(names) > 1
     foreseen = forecast_of(config, request) if costed and of_consortium else None

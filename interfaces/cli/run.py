@@ -10,6 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
+from privity.common.consortium.member_folder import SCHEMA
+from privity.common.data.schema import load_schema
 from privity.common.formats import read_json
 from privity.common.privacy.budget import readable
 from privity.common.protocol.declared_options import Taker
@@ -34,11 +36,13 @@ from privity.deploy.operator.run_status import (
 )
 from privity.deploy.operator.run_submission import (
     check_completed,
+    fetch_learnt,
     foreseen_refusals,
     submit_run,
     with_concrete_algorithm,
 )
 from privity.interfaces.cli.options import takes_run_options
+from privity.interfaces.cli.schema import tell_unkept_rules
 
 run_app = typer.Typer(no_args_is_help=True, help="Submit and follow the runs of a consortium.")
 
@@ -70,6 +74,8 @@ def submit(
     if foreseen is not None and not as_json:
         for line in foreseen.refusals_in_words():
             say(line, err=True)
+    if not as_json and (file := config.parent / SCHEMA).exists():
+        tell_unkept_rules(load_schema(file).over(request.get("attributes")))
     run = submit_run(config, request, name, token)
     if not as_json:
         say(run)
@@ -80,7 +86,9 @@ def submit(
             _say({"run": run, **known, **({"foreseen": foreseen.document()} if foreseen and told else {})})
         return
     client = client_of(config)
-    check_completed(run, _silently(client, run) if as_json else _live(client, run))
+    last = _silently(client, run) if as_json else _live(client, run)
+    fetch_learnt(client, run, last, out)
+    check_completed(run, last)
     _fetch(client, run, out, as_json)
 
 

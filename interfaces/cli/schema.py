@@ -10,31 +10,36 @@ from typing import Annotated, Any
 
 import typer
 
-from privity.common.data.attribute import ROLES, read_number
+from privity.common.data.attribute import ROLES
 from privity.common.data.dialect import dialect_option
-from privity.common.data.file_look import look_at
+from privity.common.data.file_look import Look, look_at
 from privity.common.data.joined_schemas import join_schemas
-from privity.common.data.relation_hints import row_hints
+from privity.common.data.relation_hints import relations_in, row_hints
 from privity.common.data.schema import Schema, load_schema, parse_schema
-from privity.common.data.schema_draft import LEAK_WARNING, drafted, recodings
-from privity.common.data.schema_review import ENDS, declared_public, undeclared_in_words, with_domain
+from privity.common.data.schema_draft import LEAK_WARNING, drafted
+from privity.common.data.schema_review import declared_public, undeclared_in_words
 from privity.common.data.spreadsheet_formulas import warning
-from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound, RowProblemsFound
+from privity.common.data.table_reading import read_batches
+from privity.common.errors import Catalogue, PrivityError, ProblemsFound, RowProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.node.process import dump_no_core
-from privity.common.privacy.budget import readable
+from privity.common.privacy.budget import USUAL, parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.release.attestations import release_digest
 from privity.common.release.release_contents import RUN
 from privity.common.release.release_folder import read_release
+from privity.common.release.rule_forecast import gap_hints, unkept_rules
 from privity.common.storage.safe_files import read_regular, refuse_existing, write_text
-from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
+from privity.common.synthesis.learning.category_discovery import open_texts
+from privity.common.synthesis.learning.domain_discovery import undiscovered
 from privity.common.text.first_few import first_few
-from privity.common.text.terminal import agreed, answer, say
+from privity.common.text.terminal import agreed, can_ask, say
 from privity.discovery import Discover
 from privity.interfaces.cli.options import DialectOption, row_options
+from privity.interfaces.cli.schema_combinations import combinations
+from privity.interfaces.cli.schema_ends import asked_ends, asked_of_few_rows, tell_few_rows, with_given_bins
 from privity.interfaces.cli.schema_types import types
-from privity.party.sources.address import Address, parse_address, refuse_password
+from privity.party.sources.address import Address, Form, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
@@ -42,8 +47,14 @@ from privity.party.sources.open_rows import open_rows
 from privity.party.sources.repeated_keys import repeated_keys
 from privity.party.sources.rows import Rows
 
+ENDS_QUESTION = (
+    "  Smallest and largest possible value, with a space between them, and a number of bins if it is not to be "
+    "discovered (empty: as it is)?"
+)
+
 schema_app = typer.Typer(help="Draft, check or discover the schema of a table.", no_args_is_help=True)
 schema_app.command("types")(types)
+schema_app.command("combinations")(combinations)
 
 
 @schema_app.command("check")
@@ -72,15 +83,29 @@ def check(
     cells = sum(schema.domain)
     say(f"{schema_file}: {len(schema.attributes)} attributes, {cells} categories and bins in all.")
     say(f"SHA-256 {schema.digest}")
+    if texts := [text.name for text in open_texts(schema)]:
+        say(
+            f"Categories of {first_few(texts)} are yet to be discovered: that takes a delta. One owner's run does it"
+            " first; several owners do it before they found a consortium (privity schema discover --categories-only)."
+        )
     tell_formulas(schema)
+    tell_unkept_rules(schema)
     if address is None:
         for constraint in schema.row_constraints:
             say(f"Rule: {constraint.rule}")
+        for told in gap_hints(schema):
+            say(told)
     else:
         # How many places people fill is private where there are absent ones.
         say(f"{data}: {'all rows' if schema.absent_rows else f'{rows} rows, all'} in the domain.")
         _tell_wide_bins(address, schema)
         _tell_broken_rules(address, schema)
+        tell_few_rows(schema, rows or 0, str(schema_file))
+        if address.form is Form.CSV:
+            read = address.read_by(schema)
+            batches = (batch for file in address.files for batch in read_batches(file, read))
+            for told in relations_in(read, batches).gaps():
+                say(told)
         for told in () if schema.absent_rows else repeated_keys(address, schema, default_memory()):
             say(told)
 
@@ -89,6 +114,12 @@ def tell_formulas(schema: Schema) -> None:
     """Warn of texts that a spreadsheet takes for formulas, if there are any."""
     if warned := warning(schema):
         say(f"Warning: {warned}", err=True)
+
+
+def tell_unkept_rules(schema: Schema) -> None:
+    """Warn of rules that rows of a model will hardly meet, if there are any."""
+    for told in unkept_rules(schema):
+        say(f"Warning: {told}", err=True)
 
 
 def _tell_broken_rules(address: Address, schema: Schema) -> None:
@@ -141,6 +172,10 @@ def review(
         list[str] | None, typer.Argument(help="fields to declare public; by default each that is left is asked about")
     ] = None,
     role: Annotated[str, typer.Option(help=f"who declares it: {' or '.join(ROLES)}")] = ROLES[0],
+    bins: Annotated[
+        list[str] | None,
+        typer.Option(help="NAME=SMALLEST,LARGEST,BINS: bins of a number between what it may be, such as age=0,120,10"),
+    ] = None,
 ) -> None:
     """Declare public, field by field, what a draft read off the rows; replace what is not by what is publicly known."""
     schema = load_schema(schema_file)
@@ -154,16 +189,20 @@ def review(
             Catalogue.BAD_OPTION, option="fields", reason=f"the schema has no {first_few(unknown)}",
             hint=f"Possible: {first_few(schema.names)}.",
         )  # fmt: skip
-    if not schema.undeclared:
+    if not (schema.undeclared or bins):
         say(f"{schema_file} is no draft.")
         return
     if schema.left_out:
         say(f"Left out, and named in the schema as that: {first_few(schema.left_out)}.")
+    if bins:
+        schema = parse_schema(document := with_given_bins(document, bins, str(schema_file)), str(schema_file))
     if fields:
         for name, words in undeclared_in_words(schema, document).items():
             if name in fields:
                 say(f"{name}: {words}")
         declared = [name for name in schema.undeclared if name in fields]
+    elif bins and not can_ask():
+        declared = []
     else:
         document, declared = _asked(document, str(schema_file))
     document = declared_public(document, declared, role)
@@ -171,7 +210,7 @@ def review(
     write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", schema_file, private=True)
     if declared:
         say(f"Declared public by the {role}: {first_few(declared)}. Every release by this schema says so.")
-    elif not fields:
+    elif not (fields or bins):
         ended = ["--"] * any(name.startswith("-") for name in left)
         public = shlex.join(["privity", "schema", "review", *ended, str(schema_file), *left])
         raise PrivityError(
@@ -187,37 +226,12 @@ def _asked(document: dict[str, Any], file: str) -> tuple[dict[str, Any], list[st
     declared = []
     for name in parse_schema(document, file).undeclared:
         say(f"{name}: {undeclared_in_words(parse_schema(document, file), document)[name]}")
-        place = next(place for place, field in enumerate(document["fields"]) if field["name"] == name)
-        field = document["fields"][place]
-        while field.get("domain") == "discover" and field["type"] != "string":
-            ends = answer("  Smallest and largest possible value, with a space between them (empty: as it is)?").split()
-            if not ends:
-                break
-            try:
-                document = _with_ends(document, place, ends, file)
-                break
-            except ProblemsFound as error:
-                say(*error.problems)
+        field = next(field for field in document["fields"] if field["name"] == name)
+        if field.get("domain") == "discover" and field["type"] != "string":
+            document = asked_ends(document, name, file, ENDS_QUESTION) or document
         if agreed("  Is all of that known without the rows, and so public?"):
             declared.append(name)
     return document, declared
-
-
-def _with_ends(document: dict[str, Any], place: int, texts: list[str], file: str) -> dict[str, Any]:
-    """The document in which the field at this place has these ends."""
-    field = document["fields"][place]
-    if len(texts) != len(ENDS):
-        message, remedy = f"{len(texts)} values were given.", "Give two: the smallest, and the largest."
-        raise ProblemsFound([Problem(file, field["name"], "one-sided-bounds", message, remedy)])
-    numbers = [read_number(text) if field["type"] in ("integer", "number") else None for text in texts]
-    ends: list[Any] = [
-        text if number is None else int(number) if number.denominator == 1 else float(number)
-        for text, number in zip(texts, numbers, strict=True)
-    ]
-    changed = with_domain(field, dict(zip(ENDS, ends, strict=True)))
-    found = {**document, "fields": [*document["fields"][:place], changed, *document["fields"][place + 1 :]]}
-    parse_schema(found, file)
-    return found
 
 
 @schema_app.command("discover")
@@ -282,9 +296,8 @@ def discover(
             return table if schema == declared else options.open(schema, rows_per_person).rows
 
         discovering = Discover(epsilon, delta=delta, population=population, ledger=ledger)
-        if names := [attribute.name for attribute in open_texts(declared)]:
-            least = discovering.for_texts(declared, table.rows, numbers=not categories_only)[0].threshold
-            say(f"Texts of {', '.join(names)} become categories if more than about {least} rows have them.")
+        if (first := discovering.for_texts(declared, table.rows, numbers=not categories_only)) is not None:
+            say(first.in_words([text.name for text in open_texts(declared)]))
         known = (fitted := discovering.fit(coded, declared, numbers=not categories_only)).discovered
         say(f"Population {population!r}: epsilon {readable(fitted.spent_.epsilon)} in all.")
     parse_schema(known.table_schema(), str(out))  # what is written can be read
@@ -311,17 +324,32 @@ def join(
 def draft(
     file: Annotated[Path, typer.Argument(help="the CSV file (.csv or .csv.gz) to read", callback=refuse_password)],
     out: Annotated[Path | None, typer.Option("--out", help="file to write; by default standard output")] = None,
+    leave_out: Annotated[
+        list[str] | None, typer.Option("--leave-out", help="columns to leave out, with commas between them; repeatable")
+    ] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option("--keep", help="columns to keep that would be left out; as --leave-out")
+    ] = None,
+    epsilon: Annotated[
+        str, typer.Option(help="epsilon of the release that it is for, by which it forecasts what would be discovered")
+    ] = readable(USUAL[0]),
+    delta: Annotated[str, typer.Option(help="the same for delta; with 0 no texts are discovered")] = readable(USUAL[1]),
     dialect: DialectOption = None,
 ) -> None:
     """Draft a schema from a table's own rows. Not private: a person must review it."""
     if out is not None:
         refuse_existing(out)
     look = look_at(file, None if dialect is None else dialect_option(dialect))
-    document = drafted(look)
-    text = json.dumps(document, indent=2, ensure_ascii=False)
+    budget = parse_epsilon(epsilon), parse_delta(delta)
+    draft = drafted(look, leave_out=_names(leave_out, look), keep=_names(keep, look), budget=budget)
+    document = draft.document
     say(f"Warning: {LEAK_WARNING}", err=True)
-    for finding in (*look.findings, *recodings(look, document["fields"])):
+    for finding in (*look.findings, *draft.findings):
         say(f"- {finding}", err=True)
+    named = str(out or "DRAFT")
+    if out is not None and can_ask():
+        document = asked_of_few_rows(document, look.rows, named, budget)
+    text = json.dumps(document, indent=2, ensure_ascii=False)
     if out is None:
         say(*text.split("\n"))
     else:
@@ -329,3 +357,10 @@ def draft(
         say(f"Draft written to {out}. Review it, and then: privity schema review {out}", err=True)
     for hint in row_hints(file, document):
         say(hint, err=True)
+    tell_few_rows(parse_schema(document, named), look.rows, named, budget)
+
+
+def _names(given: list[str] | None, look: Look) -> list[str]:
+    """Names of columns, of which several may stand in one option; a column's own name may have a comma."""
+    known = [column.name for column in look.columns]
+    return [name for each in given or () for name in ([each] if each in known else each.split(","))]

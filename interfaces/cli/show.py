@@ -11,7 +11,7 @@ import typer
 
 from privity.common.data.attribute import Attribute
 from privity.common.pages.drawing import shortened
-from privity.common.release.release_contents import RELEASE_FILES, SCORES
+from privity.common.release.release_contents import SCORES, files_wanted
 from privity.common.release.report import plain_words
 from privity.common.release.report.distributions import Measured
 from privity.common.release.report.number_texts import at_most, counted, percent, strength, with_error_bar
@@ -104,7 +104,7 @@ def _show_pairs(whole: Overview) -> None:
 def _publication(whole: Overview) -> list[str]:
     """Who published it, and its files."""
     release = whole.release
-    files = [*RELEASE_FILES, *([SCORES] if release.scores is not None else [])]
+    files = [*files_wanted(release.run), *([SCORES] if release.scores is not None else [])]
     return [
         *_part("Published by"),
         *_listed(f"{party['name']}, {party['rows']:,} rows" for party in release.privacy["parties"]),

@@ -9,6 +9,7 @@ import typer
 
 from privity.assessment.simulation.simulated_run import Simulation, simulate
 from privity.common.data.dialect import dialect_option
+from privity.common.data.schema import load_schema
 from privity.common.formats import read_json
 from privity.common.node.process import dump_no_core
 from privity.common.protocol.declared_options import Taker
@@ -22,6 +23,7 @@ from privity.common.text.terminal import say
 from privity.deploy.operator.live_progress import ProgressView
 from privity.deploy.operator.request_options import run_request
 from privity.interfaces.cli.options import DialectOption, takes_run_options
+from privity.interfaces.cli.schema import tell_unkept_rules
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import watched
 
@@ -70,6 +72,7 @@ def simulate_command(
         seed=seed,
         evaluate=evaluate,
     )
+    tell_unkept_rules(load_schema(schema))
     title = f"{request['algorithm']} over {parties} parties, epsilon {request['epsilon']}"
     console = terminal.console(err=True)
     with ProgressView(console, title) as view, watched(view.passing):

@@ -20,14 +20,17 @@ from privity.common.release.shortcomings import constraint_notes, fallback, note
 from privity.common.release.statement import headline
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.runs.automatic_choice import check_automatic, choose
+from privity.common.runs.modelled_together import told_of_one_owner
 from privity.common.storage.safe_files import refuse_existing
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.learning.category_discovery import open_texts
 from privity.common.synthesis.learning.domain_discovery import stand_in
 from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import run_request
 from privity.interfaces.cli.options import DialectOption, MapOption, row_options, takes_run_options
-from privity.local_release import publish
+from privity.interfaces.cli.schema import tell_unkept_rules
+from privity.local_release import Publication
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import shown_on
 from privity.party.sources.rows import Rows
@@ -62,6 +65,7 @@ def synthesize_command(
     refuse_existing(out)
     declared = load_schema(schema)
     declared.require_reviewed(schema)
+    tell_unkept_rules(declared)
     if algorithm == AUTO:
         check_automatic(chosen)
     else:
@@ -85,10 +89,17 @@ def synthesize_command(
     synthesizer = SYNTHESIZERS[algorithm](epsilon, delta=delta, population=population, ledger=ledger, **chosen)
     if memory := ALGORITHMS[algorithm].memory(stand_in(declared)):
         say(f"Needs about {memory / 1e9:.2g} GB of memory besides the table.")
+    if (first := synthesizer.for_texts(declared, table.rows)) is not None:
+        say(first.in_words([text.name for text in open_texts(declared)]))
+    if not terminal.console(err=True).is_terminal:  # where the fit says it itself
+        budget = parse_epsilon(epsilon), parse_delta(delta)
+        for told in told_of_one_owner(declared, table.rows, algorithm, chosen, *budget):
+            say(told)
+    publication = Publication(synthesizer, out, rows, automatic)
     started = time.monotonic()
-    synthesizer.fit(coded, declared)
+    publication.learn(coded, declared)
     learned = time.monotonic()
-    release = publish(synthesizer, out, rows, automatic)
+    release = publication.finish()
     ended = time.monotonic()
     charged, spent = synthesizer.charged_, synthesizer.spent_
     limit = f" of {readable(synthesizer.population_.total_epsilon)}"
@@ -108,5 +119,5 @@ def synthesize_command(
 
 def _check(algorithm: str, settings: dict[str, Any], declared: Schema, delta: str) -> None:
     """Refuse what the algorithm cannot do, before anything is read or spent."""
-    known = declared if ALGORITHMS[algorithm].discovers else stand_in(declared)
+    known = stand_in(declared, numbers=not ALGORITHMS[algorithm].discovers)
     ALGORITHMS[algorithm].check_request(settings, known, parse_delta(delta))

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from privity.common.data.declared_values import columns_as_declared
+from privity.common.data.computed_columns import columns_as_declared, with_computed
 from privity.common.data.dialect import PLAIN, NumberMarks
-from privity.common.data.frame_values import Value, read_value, with_computed
+from privity.common.data.frame_values import Value, read_value
 from privity.common.data.made_columns import Total
 from privity.common.data.row_constraints import RowConstraint
 from privity.common.data.row_texts import disagreeing, of_values
@@ -86,9 +86,10 @@ class _Looked:
 
     def in_table(self, schema: Schema, there: Sequence[str]) -> list[str]:
         """The columns of the table that it needs; none if the table does not have them."""
-        columns = dict(zip(schema.names, schema.columns_of(there), strict=True))
-        found = [columns[name][0] if name in columns else name for name in self.names]
-        return list(dict.fromkeys(found)) if set(found) <= set(there) else []
+        own = [name for name in self.names if name not in schema.names]
+        read = schema.over([name for name in self.names if name in schema.names]).columns_read(there)
+        found = list(dict.fromkeys((*read, *own)))
+        return found if set(found) <= set(there) else []
 
 
 def _in_store(store: Store, schema: Schema, looked: _Looked) -> int | None:
@@ -127,7 +128,7 @@ def _refused(schema: Schema, rule: RowConstraint, frame: pd.DataFrame) -> npt.ND
 
 def _disagreeing(schema: Schema, column: UnreadColumn, frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
     columns = dict(_columns(schema, frame))
-    if isinstance(column.made, Total):
+    if isinstance(column.made, Total) and column.attribute.temporal is None:
         # It declares no marks of its own: those of the dialect hold, and a unit may stand beside the number.
         marks = NumberMarks(schema.dialect.decimal or PLAIN.decimal, schema.dialect.group or "", bare=False)
         columns[column.name] = [

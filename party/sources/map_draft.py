@@ -73,9 +73,14 @@ def drafted(columns: Texts, schema: Schema) -> MapDraft:
         field: dict[str, Any] = {"name": word} | ({} if name == word else {"column": name})
         for attribute in (a for a in schema.attributes if a.name == word):
             read, found = _of_values(attribute, columns[name], schema)
+            if several := _of_several(schema, word, columns):
+                beyond = [key for key in read if key != "format"]
+                read = {key: said for key, said in read.items() if key == "format"}
+                found += [f"{word}: no {key} here, as {several} is computed of it. Use a view." for key in beyond]
             field |= read | ({"readOffRows": UNDECLARED} if read else {})
             findings += found
-        if len(field) > 1:
+        # A map that names a computed attribute says that it is read of its own column.
+        if len(field) > 1 or any(a.name == word and a.compute is not None for a in schema.attributes):
             fields.append(field)
     left = [name for name in free if name not in taken and name not in schema.known_columns]
     document = {"format_version": 1, "fields": fields, **({"leaveOut": left} if left else {})}
@@ -89,9 +94,18 @@ def _is_needed(schema: Schema, word: str, columns: Collection[str]) -> bool:
             return True
         if attribute.compute is not None:
             own = attribute.name in columns
-            if (own and attribute.name == word) or (not own and attribute.compute.source == word):
+            if (own and attribute.name == word) or (not own and word in attribute.compute.sources):
                 return True
     return False
+
+
+def _of_several(schema: Schema, word: str, columns: Collection[str]) -> str:
+    """An attribute that is computed of the column and another one; empty if none is."""
+    for attribute in schema.attributes:
+        sources = () if attribute.compute is None else attribute.compute.sources
+        if len(sources) > 1 and word in sources and attribute.name not in columns:
+            return attribute.name
+    return ""
 
 
 def words_of(name: str) -> tuple[str, ...]:

@@ -161,7 +161,8 @@ def known_texts(store: Store, schema: Schema, slots: Slots | None) -> dict[str, 
         column, own = store.columns[name], schema.table_map.of(attribute, computed=computed)
         if own is not None and own.codes is not None:
             found[attribute.name] = {text: code_in(schema, place, text, computed=computed) for text in own.codes}
-        if not is_read_apart(attribute, column, computed, own):
+        several = attribute.compute is not None and len(attribute.compute.sources) > 1
+        if not is_read_apart(attribute, column, computed, own) or (computed and several):
             continue
         query = (
             f"SELECT DISTINCT {store.value(column)} AS found FROM {store.relation} "

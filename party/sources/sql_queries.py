@@ -16,6 +16,7 @@ from privity.common.data.attribute import Attribute
 from privity.common.data.noisy_tables import Marginal
 from privity.common.data.schema import Schema
 from privity.party.sources.fingerprint import cube_sql, mixed_sql
+from privity.party.sources.several_columns import difference_sql, joined_sql
 from privity.party.sources.sql_coding import Numbers, code_sql, derived_sql, outside, part_sql, quoted
 from privity.party.sources.store import Store
 from privity.party.sources.store_columns import Column, Kind, has_parts, is_moment
@@ -88,17 +89,28 @@ class Questions:
     def _code(self, place: int, attribute: Attribute, column: Column, computed: bool, texts: Numbers | None) -> str:
         """SQL of an attribute's code."""
         made = f"{self._slot}_{place}"
-        own = self.schema.table_map.of(attribute, computed=computed)
+        table_map = self.schema.table_map
+        own, sources = table_map.of(attribute, computed=computed), table_map.sources_of(attribute)
         if own is not None and own.codes is not None:
             return code_sql(attribute, column, self._store.value(column), texts, own)
-        if computed and attribute.compute is not None and attribute.compute.log is not None:
+        if computed and attribute.compute is not None and attribute.compute.less is not None:
+            self._made[made], column = difference_sql(attribute, *(self._store.columns[name] for name in sources))
+            attribute, column = attribute.of_difference, replace(column, name=made)
+            self._read[place] = column, True
+        elif computed and attribute.compute is not None and attribute.compute.beside:
+            found = [self._store.columns[name] for name in sources]
+            values = [self._store.value(one) for one in found]
+            self._made[made] = joined_sql(attribute, list(zip(found, values, strict=True)))
+            attribute, column = replace(attribute, compute=None), replace(column, name=made, kind=Kind.TEXT)
+            self._read[place] = column, True
+        elif computed and attribute.compute is not None and attribute.compute.log is not None:
             attribute = attribute.of_source
         elif computed and has_parts(attribute, column):
             self._made[made] = part_sql(attribute, column)
             column = replace(column, kind=Kind.INTEGER)
         elif is_moment(attribute, column):
             self._made[made] = column.number
-        value = quoted(made) if made in self._made else self._store.value(column)
+        value = quoted(made) if made in self._made and column.kind is not Kind.TEXT else self._store.value(column)
         return code_sql(attribute, column, value, texts, own)
 
     def column(self, attribute: int) -> tuple[Column, bool]:
@@ -135,7 +147,7 @@ class Questions:
         if self._slots is None:
             return relation
         person, order = self._key_value(self._slots.person), self._key_value(self._slots.order)
-        names = map(quoted, (*dict.fromkeys(column.name for column, _ in self._read), *self._made))
+        names = map(quoted, dict.fromkeys((*(column.name for column, _ in self._read), *self._made)))
         number = f"ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY {order}) AS {self._slot}"
         numbered = f"SELECT {', '.join([*names, number])} FROM {relation}"
         return f"({numbered}) AS numbered WHERE {self._slot} <= {self._slots.most}"

@@ -52,6 +52,9 @@ FITTING = {
 """By the attribute's type. How a broken number or a truth value would be spelled as a text is nobody's to guess."""
 
 
+MOST_PLACES = 18
+"""Digits after the point of a decimal of which differences are computed."""
+
 MICROSECONDS = 1_000_000
 """Of a second."""
 
@@ -96,17 +99,18 @@ def column_problems(
     """
     problems = []
     for attribute, (name, computed) in zip(schema.attributes, schema.columns_of(columns), strict=True):
-        column = columns.get(name)
+        column, sources = columns.get(name), schema.table_map.sources_of(attribute)
         if column is None:
-            remedy = schema.table_map.remedy or "Add it (a view will do), or take it out of the schema."
-            problems.append(Problem(source, shorten(name), "missing-column", "no such column.", remedy))
+            problems.append(_missing(schema, name, source))
         elif (own := schema.table_map.of(attribute, computed=computed)) is not None and (
             wanted := _wanted_by(own, attribute, column, computed=computed)
         ):
             problems.append(_unmapped(schema, attribute, column, wanted, source))
         elif own is not None and (own.codes is not None or own.has_unit):
             continue
-        elif computed and not is_computed(attribute, column):
+        elif computed and (gone := [each for each in sources if each not in columns]):
+            problems.append(_missing(schema, gone[0], source))
+        elif computed and not _is_computed(attribute, [columns[each] for each in sources]):
             problems.append(_uncomputed(attribute, column, source))
         elif not computed and not _is_fit(attribute, column):
             problems.append(_unfit(attribute, column, source))
@@ -137,13 +141,32 @@ def _is_fit(attribute: Attribute, column: Column) -> bool:
     return column.kind in fitting(attribute) and (bool(column.number) or not is_moment(attribute, column))
 
 
-def is_computed(attribute: Attribute, column: Column) -> bool:
-    """Whether the attribute can be computed of the column."""
-    compute = attribute.compute
+def _is_computed(attribute: Attribute, columns: Sequence[Column]) -> bool:
+    """Whether the attribute can be computed of the columns."""
+    compute, column = attribute.compute, columns[0]
     assert compute is not None
+    if compute.beside:
+        return all(one.kind in (Kind.TEXT, Kind.INTEGER) and not one.loose for one in columns)
+    if compute.less is not None:
+        if compute.moment is None:
+            return all(_is_exact(one) for one in columns)
+        alike = column.kind is columns[1].kind is not Kind.TEXT
+        return alike and all(_is_fit(attribute.of_source, one) for one in columns)
     if compute.log is not None:
         return _is_fit(attribute.of_source, column)
     return column.kind is Kind.TEXT or (has_parts(attribute, column) and bool(column.part))
+
+
+def _missing(schema: Schema, name: str, source: str) -> Problem:
+    remedy = schema.table_map.remedy or "Add it (a view will do), or take it out of the schema."
+    return Problem(source, shorten(name), "missing-column", "no such column.", remedy)
+
+
+def _is_exact(column: Column) -> bool:
+    """Whether its numbers are decimals of few digits, of which a store has exact differences."""
+    return not column.loose and (
+        column.kind is Kind.INTEGER or (column.kind is Kind.DECIMAL and column.scale in range(MOST_PLACES + 1))
+    )
 
 
 def has_parts(attribute: Attribute, column: Column) -> bool:
@@ -198,7 +221,8 @@ def _unfit(attribute: Attribute, column: Column, source: str) -> Problem:
 
 def _uncomputed(attribute: Attribute, column: Column, source: str) -> Problem:
     message = f"the column {_its_type(column)}, and {shorten(attribute.name)} is not computed of such a one here."
-    remedy = column.remedy or f"Add a column {shorten(attribute.name)} by a view, or make this one text."
+    text = "" if attribute.compute is None or attribute.compute.less is not None else ", or make this one text"
+    remedy = column.remedy or f"Add a column {shorten(attribute.name)} by a view{text}."
     return Problem(source, shorten(column.name), "column-type", message, remedy)
 
 

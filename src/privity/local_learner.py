@@ -7,17 +7,20 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import pandas as pd
 
+from privity.common.data import schema as read
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats import require
 from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
+from privity.common.privacy.category_budget import CategoryBudget, category_budget
 from privity.common.privacy.ledger import Allowance
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.privacy.neighbouring_relation import RELATION
@@ -28,14 +31,27 @@ from privity.common.protocol.run_record import RunRecord
 from privity.common.protocol.run_terms import AUTO
 from privity.common.protocol.session import Session, complete
 from privity.common.public_names import public
-from privity.common.release.shortcomings import beyond_note
+from privity.common.release.shortcomings import beyond_note, modelled_alone
 from privity.common.runs.automatic_choice import check_automatic, choose
+from privity.common.runs.modelled_together import told_of_one_owner
+from privity.common.runs.planned_run import planned_session
+from privity.common.runs.rehearsed_release import rehearse_release
 from privity.common.storage.journal import MEMORY, Journal
 from privity.common.storage.safe_files import refuse_existing, write_text
-from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
 from privity.common.synthesis.algorithms.discover import DOMAINS
-from privity.common.synthesis.learning.domain_discovery import SHARE, discover, stand_in, undiscovered
+from privity.common.synthesis.learning.category_discovery import check_delta, discover_categories, open_texts
+from privity.common.synthesis.learning.domain_discovery import (
+    GRIDS,
+    LEAST_GROUPS,
+    SHARE,
+    check_noise,
+    discover,
+    stand_in,
+    undiscovered,
+)
 from privity.common.synthesis.models import Model
+from privity.common.text.first_few import first_few
 from privity.common.text.terminal import console, status_line
 from privity.given import Schema, Table, can_be_recoded, coded_by, given_schema, plain
 from privity.html import table_in_html
@@ -57,7 +73,8 @@ class Fitted:
     """What one fit gave.
 
     Attributes:
-        charged: what it cost a person; spent: what all releases about these people have cost one of them so far.
+        charged: what it cost a person; spent: what all releases about these people have cost one of them so far. Both
+            as the ledger has them; until it was asked, what they are at most.
         session: in the process that fitted it.
     """
 
@@ -77,8 +94,8 @@ class LocalLearner:
     """
 
     algorithm: ClassVar[str] = AUTO
-    _run: str | None = None
-    """The run that the next fit goes by, if whoever calls it has reserved for it; None is a new one."""
+    _when_learnt: Callable[[Fitted], None] | None = None
+    """Told of what was learnt as soon as it is, to keep it."""
 
     def __init__(
         self,
@@ -104,8 +121,8 @@ class LocalLearner:
     def fit(self, table: Table, schema: Schema, *, person: str | None = None, order: str | None = None) -> Self:
         """Learn the model; charged to the ledger even if it does not finish.
 
-        Up to a quarter of the budget goes to the domains of the numbers that the schema leaves to be discovered, if
-        there are any.
+        If the schema leaves domains to be discovered, that comes first, and is part of what the fit costs: a tenth of
+        epsilon and half of delta for categories of texts, up to a quarter of what is left for numbers.
 
         Args:
             table: values as in the schema. A pandas, polars or Arrow table, a relation of DuckDB, or the path or
@@ -118,43 +135,98 @@ class LocalLearner:
         Raises:
             ProblemsFound: rows that do not fit the schema (the message shows values and is for the owner only).
             PrivityError: population-undeclared, budget-exhausted or ledger-unusable; bad-option: nothing says whose a
-                row is.
+                row is, or a domain would not be discovered; rehearsal-failed: rows cannot be drawn under the rules of
+                the schema, as invented ones tell.
         """
         declared = given_schema(schema)
         declared.require_reviewed(schema if isinstance(schema, Path | str) else None)
+        if declared.row_constraints or self._when_learnt is not None:
+            rehearse_release(declared)
         coded = coded_by(table, person, order)
-        algorithm, rows, run = self.algorithm, None, self._run or new_run()
+        algorithm, rows, first, run = self.algorithm, None, None, new_run()
         with closing(open_ledger(self.population, self.ledger)) as ledger, self._progress() as told:
             population = ledger.population
-            if algorithm == AUTO:
+            epsilon, delta = self.epsilon, self.delta
+            if algorithm == AUTO or open_texts(declared):
                 told("reading the rows")
                 rows = coded(declared, population.rows_per_person)
-                algorithm = choose(declared, [rows.rows], 0, self.epsilon, self.delta).algorithm
+                if (first := self.for_texts(declared, rows.rows)) is not None:
+                    epsilon, delta = first.epsilon, first.delta
+            if algorithm == AUTO:
+                assert rows is not None
+                algorithm = choose(declared, [rows.rows], 0, epsilon, delta).algorithm
             kind = ALGORITHMS[algorithm]
-            open_ = bool(undiscovered(declared)) and not kind.discovers
-            kind.check_request(self.settings, stand_in(declared) if open_ else declared, self.delta)
-            budget = kind.budget(self.settings, self.epsilon, self.delta)
-            if open_:
+            kind.check_request(self.settings, stand_in(declared, numbers=not kind.discovers), delta)
+            budget = kind.budget(self.settings, epsilon, delta)
+            numbers = bool(undiscovered(declared))
+            if (numbers and not kind.discovers) or first is not None:
                 check_discovery(table, budget)
+            if numbers and first is not None and rows is not None:
+                self._check_noise(declared, rows.rows, kind, budget)
             most = budget.most_of_a_person(population.rows_per_person)
+            before = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
+            if first is not None:
+                most += first.mechanism.loss(RELATION).scaled(population.rows_per_person)
+            # All of it, before any is spent.
             with ledger.reserving(run, most, OWNER):
                 if rows is None:
                     told("reading the rows")
                     rows = coded(declared, population.rows_per_person)
+                self._say_first(algorithm, declared, rows.rows)
                 recode = (lambda schema: coded(schema, population.rows_per_person)) if can_be_recoded(table) else None
                 # Answers live as long as this call: if it is cut off, what it drew is lost and stays charged.
                 releases = ChargedReleases(OWNER, rows, Journal(MEMORY), ledger, recode=recode)
                 allowance, share = Allowance(most.epsilon, most.delta, budget), budget.whole
                 session = local_session(run, releases, allowance, told=told)
-                if open_:
+                if first is not None:
+                    session = session.recoded(discover_categories(session, first.mechanism), "")
+                if numbers and not kind.discovers:
                     found = complete(discover(session, DOMAINS, share * SHARE))
                     session, share = session.recoded(found.schema, "table/"), share * (1 - SHARE) + found.left
                 model = complete(kind.learn(session, share, self.settings))
+                # Nothing that fails from here on loses it.
+                fitted = self._fitted = Fitted(
+                    algorithm, model, session.record, most, before + most, population, session
+                )
+                if self._when_learnt is not None:
+                    self._when_learnt(fitted)
                 spent = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
                 charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
         # All at once: several threads may fit one object, and the last one's results stand together.
-        self._fitted = Fitted(algorithm, model, session.record, charged, spent, population, session)
+        self._fitted = replace(fitted, charged=charged, spent=spent)
         return self
+
+    def for_texts(self, schema: read.Schema, rows: int, *, numbers: bool = True) -> CategoryBudget | None:
+        """What discovers the categories of open texts in so many rows, and what is left; None if no text is open.
+
+        Args:
+            numbers: whether open numbers are discovered, too.
+
+        Raises:
+            PrivityError: bad-option: no delta, or less than the noise would leave to be seen.
+        """
+        if not (texts := open_texts(schema)):
+            return None
+        check_delta(schema, self.delta)
+        found = self._budget_for_texts(len(texts), len(undiscovered(schema)) * numbers, rows)
+        if (threshold := found.mechanism.threshold) >= rows:
+            named = first_few([text.name for text in texts])
+            reason = f"a text of {named} would be seen from {threshold} rows on, and there are {rows}"
+            needed = float(self.epsilon) * threshold * LEAST_GROUPS / rows
+            hint = f"Use an epsilon of about {needed:.2g}, declare the categories, or leave the columns out."
+            raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint=hint)
+        return found
+
+    def _budget_for_texts(self, texts: int, _numbers: int, rows: int) -> CategoryBudget:
+        return category_budget(texts, self.epsilon, self.delta, rows=rows)
+
+    def _check_noise(self, schema: read.Schema, rows: int, kind: Algorithm[Any], budget: RunBudget) -> None:
+        """Refuse numbers that would be below the noise, before categories are paid for."""
+        planned = planned_session(stand_in(schema, numbers=False), {OWNER: rows}, 0, budget)
+        share, others = (Fraction(1), len(schema.attributes) - len(undiscovered(schema)))
+        if not kind.discovers:
+            share, others = SHARE, 0
+        check_noise(planned, budget.whole * share * GRIDS, others, asked=self.epsilon)
 
     @property
     def fitted(self) -> Fitted:
@@ -223,6 +295,13 @@ class LocalLearner:
             with watched(passing):
                 yield told
 
+    def _say_first(self, algorithm: str, schema: read.Schema, rows: int) -> None:
+        """On a terminal or in a notebook, what the fit will model together and what alone; nothing is spent yet."""
+        shown = console(err=True)
+        if shown.is_terminal or shown.is_jupyter:
+            for told in told_of_one_owner(schema, rows, algorithm, self.settings, self.epsilon, self.delta):
+                shown.print(told, soft_wrap=True)
+
     def _arguments(self) -> dict[str, str]:
         delta = {"delta": readable(self.delta)} if self.delta else {}
         given = {"epsilon": readable(self.epsilon), **delta, "population": repr(self.population)}
@@ -234,8 +313,9 @@ class LocalLearner:
         spent, total = self.fitted.spent, self.fitted.population
         by = f" by {self.fitted.algorithm}" if self.algorithm == AUTO else ""
         told = f"fitted{by}; {readable(spent.epsilon)} of epsilon {readable(total.total_epsilon)} spent so far"
-        beyond = beyond_note(self.fitted.model.schema.attributes)
-        return f"{told}; {beyond}" if beyond else told
+        model = self.fitted.model
+        alone = modelled_alone(model) if ALGORITHMS[self.fitted.algorithm].joins else ""
+        return "; ".join(filter(None, (told, alone, beyond_note(model.schema.attributes))))
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value}" for name, value in self._arguments().items())

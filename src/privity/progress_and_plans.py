@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from privity.common.privacy.budget import readable
+from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.exact_numbers import ExactNumber
+from privity.common.runs.modelled_together import in_words
 from privity.summaries import Shown, Summary
 
 SHOWN = ("phase", "epsilon", "selections", "tables", "cells", "bytes", "seconds", "error")
@@ -107,6 +108,16 @@ class Plan(Shown):
         parties = self.document.get("foreseen", {}).get("parties", ())
         return {party["party"]: tuple(party["reasons"]) for party in parties if party["reasons"]}
 
+    @property
+    def _public(self) -> tuple[int, Fraction, Fraction]:
+        """The rows of all parties, epsilon and delta."""
+        request = self.document["request"]
+        return (
+            sum(self.document["party_rows"].values()),
+            parse_epsilon(request["epsilon"]),
+            parse_delta(request["delta"]),
+        )
+
     def _summary(self) -> Summary:
         request, total = self.document["request"], self.document["total"]
         held = ", ".join(f"{name} {rows:,}" for name, rows in self.document["party_rows"].items())
@@ -119,6 +130,7 @@ class Plan(Shown):
             ("revealed", f"{total['cells']:,} cells"),
             ("sent by a party", f"{total['bytes'] / 1000:,.0f} kB"),
             ("sums", f"{total['seconds']:,.1f} s on machines like this one"),
+            *(("modelled together", told) for told in in_words(self.document.get("together"), *self._public)),
             *((("masks or paillier", sums["why"]),) if (sums := self.document.get("secure_sums")) else ()),
         )
         shown = self.phases[[*SHOWN]].assign(epsilon=[f"{epsilon:.6g}" for epsilon in self.phases["epsilon"]])

@@ -19,7 +19,7 @@ from privity.common.public_names import public
 from privity.common.release.release_contents import LARGEST_FILES, REPORT, SYNTHETIC
 from privity.common.release.release_folder import read_release, verify_release
 from privity.common.release.report.overview import Overview, overview_of
-from privity.common.release.report.report_page import summary_fragment
+from privity.common.release.report.report_page import report_page, summary_fragment
 from privity.common.release.rows_file import read_decoded
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
 from privity.common.release.statement import headline, whole_loss
@@ -153,13 +153,20 @@ class Release(Shown):
 
     @property
     def rows(self) -> pd.DataFrame:
-        """The synthetic rows, of the types that ``sample`` gives; yours to change."""
+        """The synthetic rows, of the types that ``sample`` gives; yours to change.
+
+        Raises:
+            PrivityError: release-unfinished: it has none; ``sample`` draws some.
+        """
         return self._rows.copy()
 
     @cached_property
     def _rows(self) -> pd.DataFrame:
         verify_release(self._folder)
         schema = self._contents.schema
+        if self._contents.unfinished:
+            reason = "it ended before they were made"
+            raise PrivityError(Catalogue.RELEASE_UNFINISHED, file=self._folder, reason=reason)
         return as_pandas(read_decoded(self._folder / SYNTHETIC, schema), schema)
 
     @cached_property
@@ -199,8 +206,10 @@ class Release(Shown):
 
     @property
     def report_html(self) -> str:
-        """The report, as a page."""
+        """The report, as a page; of an unfinished release, which has none, one that is made now."""
         verify_release(self._folder)
+        if self._contents.unfinished:
+            return report_page(self._overview)
         return (self._folder / REPORT).read_text(encoding="utf-8")
 
     def sample(self, n: int, seed: int | None = None, where: Mapping[str, object] | None = None) -> pd.DataFrame:
@@ -232,7 +241,7 @@ class Release(Shown):
         settings = "".join(f", {name} = {value}" for name, value in run["settings"].items())
         names = [f"{party['name']} ({party['rows']:,} rows)" for party in parties]
         facts = (
-            ("rows", f"{run['rows']:,}"),
+            ("rows", "none: unfinished, sample(n) draws some" if self._contents.unfinished else f"{run['rows']:,}"),
             ("attributes", f"{len(self._contents.schema.names)}: {', '.join(self._contents.schema.names)}"),
             ("algorithm", run["algorithm"] + settings + why),
             ("parties", first_few(names)),

@@ -6,7 +6,7 @@ import copy
 import csv
 import json
 import tempfile
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +19,12 @@ from privity.common.data.field_keys import FORM
 from privity.common.data.file_look import look_at
 from privity.common.data.frame_values import MISSING, read_column
 from privity.common.data.relation_hints import row_hints
-from privity.common.data.schema_draft import drafted, recodings
+from privity.common.data.schema_draft import drafted
 from privity.common.data.schema_review import ENDS, declared_public, domain_in_words, undeclared_in_words, with_domain
 from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.budget import Number, readable
+from privity.common.privacy.budget import USUAL, Budget, Number, parse_delta, parse_epsilon, readable
 from privity.common.public_names import public
+from privity.common.runs.few_rows import DECLARED_BINS, hidden_numbers, in_words
 from privity.common.storage.safe_files import write_text
 from privity.common.text.first_few import first_few
 from privity.discovery import Discover
@@ -127,9 +128,19 @@ class Schema:
                 document = source.table_schema()
         self._document, self._parsed = copy.deepcopy(document), parsed
         self._findings: tuple[str, ...] = ()
+        self._drafted_for: tuple[int, Budget] = 0, USUAL
 
     @classmethod
-    def draft(cls, table: given.Table, name: str = "table") -> Schema:
+    def draft(
+        cls,
+        table: given.Table,
+        name: str = "table",
+        *,
+        leave_out: Sequence[str] = (),
+        keep: Sequence[str] = (),
+        epsilon: Number = USUAL[0],
+        delta: Number = USUAL[1],
+    ) -> Schema:
         """A draft from the table's own rows, for what is publicly known: **not private**, and refused by every fit.
 
         Each field is marked as read off the rows. Replace what the rows gave by what is publicly known, or declare it
@@ -138,23 +149,33 @@ class Schema:
 
         Args:
             table: a table in memory, or the path of a CSV file.
+            leave_out, keep: columns to leave out, and to keep although they look like keys or like texts of which
+                nothing would be discovered.
+            epsilon, delta: of the release that it is for, by which the draft forecasts what would be discovered; with a
+                delta of 0 no texts are.
+
+        Raises:
+            PrivityError: bad-option: columns that there are not, or none is left; coded rows.
         """
+        asked = {"leave_out": leave_out, "keep": keep, "budget": (parse_epsilon(epsilon), parse_delta(delta))}
         if (frame := given.frame_of(table)) is not None:
             with tempfile.TemporaryDirectory(prefix="privity-") as folder:
-                return cls._drafted(_written(frame, Path(folder) / f"{name}.csv"), {})
+                return cls._drafted(_written(frame, Path(folder) / f"{name}.csv"), {}, asked)
         elif isinstance(table, str | Path):
-            return cls._drafted(Path(table), None)
+            return cls._drafted(Path(table), None, asked)
         else:
             given.coded_by(table)
             hint = "Give a table in memory, or the path of a CSV file."
             raise PrivityError(Catalogue.BAD_OPTION, option="table", reason="its rows are coded", hint=hint)
 
     @classmethod
-    def _drafted(cls, path: Path, dialect: Mapping[str, Any] | None) -> Schema:
+    def _drafted(cls, path: Path, dialect: Mapping[str, Any] | None, asked: Mapping[str, Any]) -> Schema:
         """The draft of a CSV file, with what stood out."""
         look = look_at(path, dialect)
-        draft = cls(document := drafted(look))
-        draft._findings = (*look.findings, *recodings(look, document["fields"]), *row_hints(path, document))
+        found = drafted(look, **asked)
+        draft = cls(found.document)
+        draft._drafted_for = look.rows, asked["budget"]
+        draft._findings = (*look.findings, *found.findings, *row_hints(path, found.document))
         return draft
 
     @classmethod
@@ -218,9 +239,12 @@ class Schema:
             raise PrivityError(
                 Catalogue.BAD_OPTION, option="names", reason=f"not declared public yet: {reason}",
                 hint="Name each field that is public, such as schema.reviewed("
-                f"{', '.join(map(repr, self.undeclared[:2]))}), or all that are listed: *schema.undeclared",
+                f"{', '.join(map(repr, self.undeclared[:2]))}), or all that are listed: *schema.undeclared"
+                + "".join(f". {told}" for told in self._few_rows()),
             )  # fmt: skip
-        return Schema(declared_public(self._document, names, role))
+        found = Schema(declared_public(self._document, names, role))
+        found._drafted_for = self._drafted_for
+        return found
 
     @property
     def undeclared(self) -> tuple[str, ...]:
@@ -325,7 +349,15 @@ class Schema:
             found.append(f"{first_few(one.attributes)}: discovered in {one.population}, at {cost}")
         if self._parsed.left_out:
             found.append(f"columns that are left out: {first_few(self._parsed.left_out)}")
-        return [*found, *self._findings]
+        return [*found, *self._findings, *self._few_rows()]
+
+    def _few_rows(self) -> list[str]:
+        """What mends numbers of a draft that so few rows as it was read from would not tell."""
+        rows, budget = self._drafted_for
+        if not (names := hidden_numbers(self._parsed, rows, budget)):
+            return []
+        call = f"schema[{names[0]!r}].update(minimum=..., maximum=..., bins={DECLARED_BINS})"
+        return [f"{in_words(names, rows, budget)} So: {call}"]
 
 
 def _written(frame: pd.DataFrame, path: Path) -> Path:

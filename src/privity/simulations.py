@@ -10,6 +10,7 @@ from privity import given
 from privity.arguments import as_arguments, progress_of, takes_run_arguments
 from privity.assessment.simulation.simulated_run import Simulation
 from privity.assessment.simulation.simulated_run import simulate as run_simulation
+from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats.given_values import bad_option, whole_number
 from privity.common.protocol.declared_options import Taker
 from privity.common.public_names import public
@@ -54,7 +55,8 @@ def simulate(
 
     Raises:
         ProblemsFound: rows that do not fit the schema, or settings that there are not.
-        PrivityError: bad-option: an argument that cannot be; run-failed: what ended the run.
+        PrivityError: bad-option: an argument that cannot be; run-failed: what ended the run; release-unfinished: it
+            failed after it had learnt, and where the release is that has no rows.
     """
     own = OwnFolder()
     frame = given.frame_of(table)
@@ -77,7 +79,12 @@ def simulate(
         )
         title = f"{asked['algorithm']} over {parties} parties, epsilon {asked['epsilon']}"
     with as_arguments(), progress_of(title, shown=progress) as view:
-        run_simulation(task, view.update)
+        try:
+            run_simulation(task, view.update)
+        except PrivityError as error:
+            if error.kind is Catalogue.RELEASE_UNFINISHED:
+                own.keep()
+            raise
     return Release._of(folder, own if out is None else None)
 
 

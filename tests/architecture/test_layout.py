@@ -156,6 +156,7 @@ def test_private_paths_use_no_floating_point_randomness() -> None:
     noise has one source only."""
     sampling = (
         "common/release/synthetic_rows.py",
+        "common/release/rule_forecast.py",
         "common/synthesis/models/",
         "common/data/coded_table.py",
         "common/data/unread_columns.py",

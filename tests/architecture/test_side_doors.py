@@ -115,8 +115,11 @@ def test_an_open_domain_is_closed_by_what_states_its_cost_alone():
         for call in ast.walk(function)
         if isinstance(call, ast.keyword) and call.arg == "discover" and ast.unparse(call.value) == "False"
     }
-    learning = "common/synthesis/learning/domain_discovery.py"
-    assert closing == {(learning, name) for name in ("with_categories", "_binned", "stand_in")}
+    learning = "common/synthesis/learning"
+    assert closing == {
+        (f"{learning}/category_discovery.py", "with_categories"),
+        *((f"{learning}/domain_discovery.py", name) for name in ("_binned", "stand_in", "closed")),
+    }
     for path in files:
         text = path.read_text(encoding="utf-8")
         for found in re.finditer(r"(?<!def )\bwith_(?:categories|domains)\(", text):

@@ -19,6 +19,6 @@ def test_a_party_is_not_told_what_another_party_said_of_a_run(tmp_path: Path) ->
     run = Run("run-1", parse_request(request()), "")
     run.stand(End(FAILED, "party-2 says: party-2 refuses the run: epsilon 1 is above 0.5 a run"), "")
     with pytest.raises(PrivityError, match=r"0\.5 a run"):
-        released_files(run, tmp_path)
+        released_files(run, tmp_path / "run-1")
     with pytest.raises(PrivityError, match="run run-1 ended FAILED: it released nothing"):
-        released_files(run, tmp_path, "party-1")
+        released_files(run, tmp_path / "run-1", "party-1")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partialmethod
 from pathlib import Path
 from unittest import mock
 
@@ -16,17 +17,21 @@ from tests.harness.zygote import Forked, zygote
 
 
 @contextmanager
-def forked_nodes() -> Iterator[None]:
-    """Meanwhile ``simulate`` of this process forks its nodes."""
-    with mock.patch.object(ProcessGroup, "start", _start):
+def forked_nodes(entry: str = f"{main.__module__}:main") -> Iterator[None]:
+    """Meanwhile ``simulate`` of this process forks its nodes.
+
+    Args:
+        entry: what each of them runs, as ``module:function``.
+    """
+    with mock.patch.object(ProcessGroup, "start", partialmethod(_start, entry)):
         yield
 
 
-def _start(group: ProcessGroup, name: str, arguments: Sequence[str]) -> Forked:
+def _start(group: ProcessGroup, entry: str, name: str, arguments: Sequence[str]) -> Forked:
     """Not with ``--stop-with-stdin``: what the zygote forks ends with it, and it ends with this process."""
     with (group._logs / f"{name}.log").open("wb") as log:
         node = zygote().start(
-            f"{main.__module__}:main",
+            entry,
             argv=["privity", *arguments],
             cwd=Path.cwd(),
             env=group._environment,

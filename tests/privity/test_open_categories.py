@@ -16,23 +16,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity import OneWay, PrivBayes
+from privity import AIM, GaussianCopula, OneWay, PrivBayes
 from privity.common.data.attribute import Attribute
 from privity.common.data.joined_schemas import join_schemas
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.privacy.category_budget import CategoryBudget, category_budget
 from privity.common.privacy.ledger_folder import open_ledger
-from privity.common.privacy.mechanisms import ThresholdedCounts
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ApproxDP
-from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
+from privity.common.privacy.run_budget import RhoBudget
+from privity.common.privacy.thresholded_counts import ThresholdedCounts
+from privity.common.release.shortcomings import unknown_texts
+from privity.common.release.statement import whole_loss
+from privity.common.synthesis.learning.category_discovery import open_texts
+from privity.common.synthesis.learning.domain_discovery import undiscovered
 from privity.discovery import Discover
 from privity.ledgers import declare_population
+from privity.local_release import Publication
 from privity.party.sources.address import parse_address
 from privity.party.sources.frame_rows import open_frame
 from privity.party.sources.open_rows import open_rows
 from privity.party.sources.rows import InMemory
+from privity.releases import Release
 from tests.harness.ledgers import charges
 
 CITY = {"name": "city", "type": "string", "domain": "discover", "missingValues": [""]}
@@ -106,6 +113,7 @@ def test_a_text_of_which_nothing_is_discovered_has_one_category_and_rows_say_so(
     fields = [{**CITY, "missingValues": []}, {"name": "age", "type": "integer", "categories": [30, 40]}]
     found = Discover("2", delta=DELTA, population="patients").fit(rows, {"fields": fields}).discovered
     assert found.attributes[0].categories == ("(other)",)
+    assert unknown_texts(found.attributes).startswith("No text of city has enough rows")
     again = parse_schema(found.table_schema(), "s")
     assert again == found
     for made in (OneWay, partial(PrivBayes, encoding="binary"), partial(PrivBayes, encoding="hierarchical")):
@@ -129,7 +137,7 @@ def test_owners_discover_categories_each_and_leave_numbers_to_a_run_of_all():
 
 
 @pytest.mark.parametrize(("epsilon", "delta", "said"), [
-    ("4", "0", "to discover them takes a delta"), ("0.01", DELTA, "a text would be seen from"),
+    ("4", "0", "to discover them takes a delta"), ("0.01", DELTA, "would be seen from"),
     ("0.12", DELTA, "below the noise"),
 ])  # fmt: skip
 def test_what_cannot_be_is_refused_before_anything_is_spent(epsilon, delta, said):
@@ -139,14 +147,14 @@ def test_what_cannot_be_is_refused_before_anything_is_spent(epsilon, delta, said
     with pytest.raises(PrivityError) as refused:
         Discover(epsilon, delta=delta, population="patients").fit(table, schema)
     assert said in str(refused.value)
-    with pytest.raises(PrivityError, match="yet to be discovered"):
+    with pytest.raises(PrivityError, match="takes a delta"):
         OneWay("4", population="patients").fit(table, schema)
     assert spent() == []
 
 
 def test_a_price_for_fewer_columns_is_refused_before_anything_is_spent(monkeypatch):
-    of_one = ThresholdedCounts(1, Fraction(1), Fraction(1, 10**9))
-    monkeypatch.setattr(Discover, "for_texts", lambda *_arguments, **_named: (of_one, None))
+    of_one = CategoryBudget(ThresholdedCounts(1, Fraction(1), Fraction(1, 10**9)), Fraction(0), Fraction(0))
+    monkeypatch.setattr(Discover, "for_texts", lambda *_arguments, **_named: of_one)
     schema = {"fields": [CITY, {**CITY, "name": "home"}]}
     with pytest.raises(PrivityError, match="priced for other columns"):
         Discover("1", delta=DELTA, population="patients").fit(patients()[["city"]].assign(home="Chur"), schema)
@@ -266,3 +274,70 @@ def test_a_draft_among_joined_schemas_makes_a_draft():
         parse_schema({"fields": [{**closed, "readOffRows": "undeclared"}]}, "s"),
     )
     assert join_schemas({"a": reviewed, "b": draft}).undeclared == ("city",)
+
+
+@pytest.mark.parametrize(("kind", "fields"), [(AIM, [CITY, AGE]), (OneWay, [CITY, AGE]), (OneWay, [CITY])])
+def test_a_fit_discovers_categories_within_its_own_budget(kind, fields, tmp_path):
+    table = patients()[[field["name"] for field in fields]]
+    fitted = kind("4", delta="0.000001", population="patients").fit(table, {"fields": fields})
+    city = fitted.model_.schema.attributes[0]
+    assert city.categories == ("Basel", "Bern", "Chur", "(other)")
+    (first, loss), *rest = spent()
+    assert (first, loss.epsilon, loss.delta) == ("categories", Fraction(2, 5), fitted.delta / 2)
+    assert rest
+    assert Fraction(39, 10) < fitted.charged_.epsilon <= 4
+    assert fitted.charged_.delta == fitted.delta
+    release = Publication(fitted, tmp_path / "release").finish()
+    assert whole_loss(release.privacy) == (fitted.charged_.epsilon, fitted.charged_.delta)
+    assert any(
+        "categories of texts were discovered, at epsilon = 0.4" in words for words in release.privacy["in_words"]
+    )
+    found = Release(tmp_path / "release")
+    assert found.verify()
+    (discovery,) = found.schema.table_schema()["discoveries"]
+    assert discovery["attributes"] == [field["name"] for field in fields]
+    again = OneWay("1", population="patients").fit(table, tmp_path / "release" / "schema.json")
+    stated = whole_loss(Publication(again, tmp_path / "again").finish().privacy)
+    assert stated[0] == 1 + Fraction(discovery["epsilon"]), "whoever sees a release by this schema sees its domains"
+
+
+def test_every_row_of_a_person_is_charged_for_in_a_fit(tmp_path):
+    declare_population("visitors", total_epsilon="50", total_delta="0.001", rows_per_person=3)
+    file = tmp_path / "t.csv"
+    lines = [f"p{person},{visit},{'Bern' if visit else 'Chur'}" for person in range(1500) for visit in range(3)]
+    file.write_text("\n".join(["pid,visit,city", *lines]) + "\n")
+    schema = {"absentRows": True, "extraColumns": "ignore", "fields": [CITY]}
+    fitted = OneWay("2", delta=DELTA, population="visitors").fit(file, schema, person="pid", order="visit")
+    assert fitted.model_.schema.attributes[0].categories == ("Bern", "Chur", "(other)")
+    first = category_budget(1, Fraction(2), fitted.delta)
+    whole = first.mechanism.loss(RELATION).scaled(3)
+    rest = RhoBudget(first.epsilon, first.delta).most_of_a_person(3)
+    assert fitted.charged_.epsilon <= whole.epsilon + rest.epsilon
+    assert fitted.charged_.delta == whole.delta + rest.delta
+
+
+@pytest.mark.parametrize(("epsilon", "rows", "more", "said"), [
+    ("4", 4000, {"delta": 0}, "takes a delta"),
+    ("0.05", 4000, {}, "a text of city would be seen from"),
+    ("0.02", 20_000, {}, "below the noise"),
+    ("4", 4000, {"composition": "advanced"}, "all of the budget at once"),
+    ("49", 4000, {"population": "few"}, "asked 49, 1 left"),
+])  # fmt: skip
+def test_what_a_fit_cannot_discover_is_refused_before_anything_is_spent(epsilon, rows, more, said):
+    declare_population("few", total_epsilon="1", total_delta="0.001")
+    ages = [f"age{place}" for place in range(8)]
+    schema = {"fields": [CITY, AGE, *({**AGE, "name": name} for name in ages)]}
+    table = patients(rows)
+    table = table.assign(**dict.fromkeys(ages, table["age"]))
+    fit = GaussianCopula(epsilon, **{"delta": "0.000001", "population": "patients", **more}).fit
+    with pytest.raises(PrivityError) as refused:
+        fit(table, schema)
+    assert said in str(refused.value)
+    assert spent() == []
+
+
+def test_rows_that_are_coded_already_tell_no_texts():
+    coded = encode(patients(), parse_schema({"fields": [CITY, AGE]}, "t"), file="t")
+    with pytest.raises(PrivityError, match="the rows are coded"):
+        OneWay("4", delta=DELTA, population="patients").fit(coded, {"fields": [CITY, AGE]})
+    assert spent() == []

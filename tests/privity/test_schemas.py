@@ -132,11 +132,17 @@ def test_a_field_that_was_to_be_discovered_takes_another_domain_in_one_call():
     assert draft.undeclared == ("ward", "well")
 
 
-def test_what_a_draft_says_to_its_reader_is_not_published():
+def test_texts_of_which_nothing_would_be_discovered_are_left_out_of_a_draft():
     words = ["".join(chr(97 + place // 26**at % 26) for at in range(3)) for place in range(450)]
-    document = Schema.draft(pd.DataFrame({"name": words * 2})).table_schema()
-    assert "Too many" in document["fields"][0]["description"]
-    assert "description" not in Schema(document).reviewed("name")["name"]
+    table = pd.DataFrame({"name": words * 2, "sex": ["m", "f", "f"] * 300})
+    draft = Schema.draft(table)
+    assert draft.names == ("sex",)
+    assert "'name': 450 different texts in 900 rows; none of them would be discovered at" in repr(draft)
+    assert Schema.draft(table, keep=["name"]).table_schema()["fields"][0]["domain"] == "discover"
+    assert Schema.draft(table, leave_out=["sex"], keep=["name"]).names == ("name",)
+    for more, said in (({"keep": ["age"]}, "no age"), ({"leave_out": ["sex"]}, "every column")):
+        with pytest.raises(PrivityError, match=said):
+            Schema.draft(table, **more)
 
 
 def test_a_draft_shows_what_stood_out_until_it_is_reviewed():
@@ -149,6 +155,23 @@ def test_a_draft_shows_what_stood_out_until_it_is_reviewed():
     assert "identifier" not in repr(reviewed)
     assert "columns that are left out: number" in repr(reviewed)
     assert "number" not in OneWay(1, population="people").fit(numbered, draft.reviewed(*draft.names)).sample(3).columns
+
+
+def test_a_draft_of_few_rows_names_the_numbers_that_need_bins_and_the_call():
+    few = rows(200).assign(age=np.arange(200) % 90)
+    draft = Schema.draft(few)
+    told = "pay, age: 200 rows are too few to discover their domains"
+    call = "schema['pay'].update(minimum=..., maximum=..., bins=10)"
+    for shown in (repr(draft), html.unescape(draft._repr_html_()), repr(draft.reviewed(*draft.undeclared))):
+        assert told in shown
+        assert call in shown
+    with pytest.raises(PrivityError, match="too few to discover"):
+        draft.reviewed()
+    draft["pay"].update(minimum=0, maximum=10000, bins=10)
+    assert "pay, age" not in repr(draft)
+    draft["age"].update(minimum=0, maximum=120, bins=10)
+    assert "too few" not in repr(draft)
+    assert len(OneWay(1, population="people").fit(few, draft.reviewed(*draft.undeclared)).sample(3)) == 3
 
 
 def test_a_schema_is_discovered_and_charged():

@@ -51,9 +51,10 @@ def test_the_repr_tells_settings_and_what_was_spent():
     assert repr(model) == "DPSUBN(epsilon=1, population='patients', largest_degree=2; not fitted)"
     model.fit(people(200), SCHEMA)
     model.fit(people(200), SCHEMA)
-    assert repr(model) == (
-        "DPSUBN(epsilon=1, population='patients', largest_degree=2; fitted; 2 of epsilon 10 spent so far)"
+    assert repr(model).startswith(
+        "DPSUBN(epsilon=1, population='patients', largest_degree=2; fitted; 2 of epsilon 10 spent so far; "
     )
+    assert "of 5 attributes are modelled alone" in repr(model)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in SYNTHESIZERS.values() if issubclass(kind, Synthesizer)])
@@ -173,8 +174,8 @@ def test_a_delta_is_charged_and_told(tmp_path):
     again = GaussianCopula("1", delta="1/1048576", population="patients", ledger=ledger).fit(people(200), SCHEMA)
     assert (fitted.spent_.epsilon, fitted.spent_.delta) == (1, Fraction(1, 2**20))
     assert (again.spent_.epsilon, again.spent_.delta) == (2, Fraction(2, 2**20))
-    assert repr(fitted) == (
-        "GaussianCopula(epsilon=1, delta=9.53674e-7, population='patients'; fitted; 1 of epsilon 10 spent so far)"
+    assert repr(fitted).startswith(
+        "GaussianCopula(epsilon=1, delta=9.53674e-7, population='patients'; fitted; 1 of epsilon 10 spent so far"
     )
     assert {table.law.name for _, table in fitted.record_.measured} == {"discrete Gaussian"}
 

@@ -8,7 +8,7 @@ many have a certain value, such as zero, or lie below a public cut.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -182,15 +182,20 @@ def _cut(attribute: Attribute, counts: np.ndarray, level: float) -> int:
 
 
 async def score_over_parties(
-    session: Session, synthetic: CodedTable, scores: Sequence[Score], share: Share
+    session: Session,
+    synthetic: CodedTable,
+    scores: Sequence[Score],
+    share: Share,
+    charged: Callable[[], Awaitable[None]] | None = None,
 ) -> dict[str, Any]:
     """Reveal the scores: the content of ``scores.json``, each as a part of all rows with its error bar.
 
     Args:
         scores: ``scores_of`` the synthetic table.
         share: that it costs every party.
+        charged: as of ``Session.score``.
     """
-    revealed = await session.score(PHASE, scores, share)
+    revealed = await session.score(PHASE, scores, share, charged)
     schema, rows, noise_variables = session.schema, session.rows, session.noise_variables
     width = half_width(revealed.law, noise_variables)
     return {

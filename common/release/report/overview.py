@@ -17,6 +17,10 @@ from privity.common.release.report.distributions import Distribution, distributi
 from privity.common.release.report.pair_strengths import Pair, pairs
 from privity.common.release.report.quality import Quality, Standing, quality, standing
 from privity.common.release.report.warnings import Warned, warnings
+from privity.common.release.synthetic_rows import rows_to_publish, synthesise_release
+
+SEED = 0
+"""Of the rows that stand for those which an unfinished release has not: the same ones each time."""
 
 WORTH = 0.005
 """Cramer's V from which on a pair is worth showing."""
@@ -78,13 +82,16 @@ def overview(release: Release, table: CodedTable) -> Overview:
 
 
 def overview_of(folder: Path) -> Overview:
-    """What is known of a release from its files.
+    """What is known of a release from its files; of one that is unfinished, with rows that are drawn for it.
 
     Raises:
         PrivityError, ProblemsFound: as ``read_release``, or rows that do not fit the schema.
     """
     release = read_release(folder)
-    return overview(release, read_table(folder / SYNTHETIC, release.schema))
+    if not release.unfinished:
+        return overview(release, read_table(folder / SYNTHETIC, release.schema))
+    rows = rows_to_publish(release.model, sum(party["rows"] for party in release.privacy["parties"]), SEED)
+    return overview(release, synthesise_release(release.model, rows, SEED).table)
 
 
 def _worth_showing(pair: Pair) -> bool:

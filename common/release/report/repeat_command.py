@@ -34,7 +34,12 @@ def _asked(run: Mapping[str, Any]) -> dict[str, Any]:
     said = {name: run.get(name) for name in terms_of(RunTerms)}
     said["secure_sum"] = run["secure_sum"] or PAILLIER.content()
     terms = RunTerms(**{name: how.of_plan(said[name]) for name, how in terms_of(RunTerms).items()})
-    asked = {**terms.asked(), "epsilon": decimal(run["epsilon"]), "delta": decimal(run["delta"]), "rows": run["rows"]}
+    asked = {
+        **terms.asked(),
+        "epsilon": decimal(run["epsilon"]),
+        "delta": decimal(run["delta"]),
+        "rows": run.get("rows"),
+    }
     if terms.evaluation is not None:
         asked["evaluation"]["epsilon"] = decimal(asked["evaluation"]["epsilon"])
     return {name: value for name, value in asked.items() if value is not None}
@@ -61,7 +66,7 @@ def command(release: Release) -> str:
             flag = option.flag or name.replace("_", "-")
             words += [(flag, each) for each in (value if isinstance(value, list) else [value])]
     words.append(("key-bits", run["key_bits"]))
-    words.append(("rows", None if taker is Taker.SIMULATE else run["rows"]))
+    words.append(("rows", None if taker is Taker.SIMULATE else run.get("rows")))
     words.append(("out", "FOLDER"))
     return f"privity {COMMANDS[taker]} " + " ".join(
         f"--{flag} {shlex.quote(json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value))}"

@@ -15,7 +15,7 @@ from typing import Any
 from privity.common.data.coded_table import CodedTable
 from privity.common.pages import render
 from privity.common.protocol.step_limits import TABLE_CELLS
-from privity.common.release.release_contents import ATTESTATIONS, MEANINGS, SCORES, Release
+from privity.common.release.release_contents import ATTESTATIONS, MEANINGS, RELEASE_FILES, SCORES, Release, files_wanted
 from privity.common.release.release_folder import write_release
 from privity.common.release.report import TEMPLATES, number_texts, plain_words, quality
 from privity.common.release.report.best_marginals import Margin
@@ -281,6 +281,7 @@ def publication(release: Release) -> dict[str, Any]:
     person, row = largest(release.privacy, "person"), largest(release.privacy, "row")
     parties = release.privacy["parties"]
     left_out = ({SCORES} if release.scores is None else set()) | ({ATTESTATIONS} if len(parties) == 1 else set())
+    left_out |= {*RELEASE_FILES} - {*files_wanted(release.run)}
     files = [(file, meaning) for file, meaning in MEANINGS.items() if file not in left_out]
     origin = [
         *([("Table", release.schema.name)] if release.schema.name else []),

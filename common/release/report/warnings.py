@@ -58,6 +58,7 @@ def warnings(
         half_widths: error bar of a cell of each table.
     """
     found = [
+        _unfinished(release),
         _simulation(release),
         _delta(release),
         _alone(release),
@@ -71,6 +72,16 @@ def warnings(
         _formulas(release),
     ]
     return [warned for warned in found if warned is not None]
+
+
+def _unfinished(release: Release) -> Warned | None:
+    if not release.unfinished:
+        return None
+    text = (
+        "What was learnt, and what it cost, is as in every release, but the run ended before its rows were written. The"
+        " rows of this page were drawn for it from the model. privity sample draws as many as you like, at no cost."
+    )
+    return Warned(MEASURED, "The release has no synthetic rows", text)
 
 
 def _simulation(release: Release) -> Warned | None:

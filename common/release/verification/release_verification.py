@@ -19,6 +19,7 @@ from privity.common.release.attestations import read_attestations
 from privity.common.release.marginals_file import read_tables
 from privity.common.release.release_contents import (
     ATTESTATIONS,
+    LEARNT_FILES,
     MARGINALS,
     MODEL,
     PRIVACY,
@@ -37,6 +38,11 @@ from privity.common.storage.safe_files import read_regular
 from privity.common.synthesis.models.load_model import load_model
 
 Taken = TypeVar("Taken")
+
+UNFINISHED = (
+    f"It is unfinished: {SYNTHETIC} and {REPORT} are not there. What was learnt is, and all of it was paid for:"
+    " privity sample draws rows, privity report makes the page."
+)
 
 FORMATS = {MODEL: "model", MARGINALS: "marginals", PRIVACY: "privacy", RUN: "run", SCORES: "scores"}
 
@@ -85,12 +91,12 @@ class _Checking:
         self._read(RUN)
         run = self._sound.get(RUN)
         if run is None:
-            missing = [name for name in RELEASE_FILES if name != RUN and not (self.folder / name).is_file()]
+            missing = [name for name in LEARNT_FILES if name != RUN and not (self.folder / name).is_file()]
             self.problems += [
                 Problem(self._path(name), "", "missing", "the file is missing.", FETCH_AGAIN) for name in missing
             ]
             return []
-        found = file_problems(self.folder, run["files"])
+        found = file_problems(self.folder, run)
         self.problems += found
         self._check_folder(run["files"])
         broken = {Path(problem.file).name for problem in found}
@@ -101,17 +107,16 @@ class _Checking:
         self._check_together(schema)
         self._taken(lambda: read_attestations(self.folder))
         table = None
-        if schema is not None and SYNTHETIC not in broken:
+        if schema is not None and SYNTHETIC in run["files"] and SYNTHETIC not in broken:
             table = self._check_rows(run, schema)
-        if self.problems or table is None:
+        if self.problems:
             return []
         return [
             f"{len(run['files'])} files are there, each with the SHA-256 that {RUN} names, and no others.",
             f"{', '.join([*named, SCHEMA])} have the forms of their formats.",
             f"{MODEL}, {MARGINALS} and {RUN} fit {SCHEMA}. Nothing shows whether model and tables are of this run.",
             *self._about_statement(run),
-            f"{SYNTHETIC}: {table.rows} rows, as many as {RUN} says, every value in its domain.",
-            *self._about_rules(run),
+            *([UNFINISHED] if table is None else self._about_rows(table, run)),
             *self._about_texts(table),
             "Digests show damage, not who made the release, nor that what it says is true.",
         ]
@@ -126,13 +131,19 @@ class _Checking:
             f" and delta {asked[1]}.",
         ]
 
-    def _about_texts(self, table: CodedTable) -> list[str]:
+    def _about_rows(self, table: CodedTable, run: dict[str, Any]) -> list[str]:
+        rows = f"{SYNTHETIC}: {table.rows} rows, as many as {RUN} says, every value in its domain."
+        return [rows, *self._about_rules(run)]
+
+    def _about_texts(self, table: CodedTable | None) -> list[str]:
         """Whether the texts for people are those that this version makes of the figures; another's may differ."""
         release = read_release(self.folder)
         stated = release.privacy
         words = in_words(stated, len(stated["observers"]) > 1)
-        page = read_regular(self.folder / REPORT, links=False) == page_of(release, table).encode()
-        ours = {f"The page {REPORT}": page, f"The sentences in {PRIVACY}": stated["in_words"] == words}
+        ours = {f"The sentences in {PRIVACY}": stated["in_words"] == words}
+        if table is not None:
+            page = read_regular(self.folder / REPORT, links=False) == page_of(release, table).encode()
+            ours = {f"The page {REPORT}": page, **ours}
         return [
             f"{what}: as this version of Privity makes them of the other files."
             if same

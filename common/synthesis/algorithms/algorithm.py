@@ -15,8 +15,9 @@ from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFoun
 from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RhoBudget, RunBudget, Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import BadValueError, declared
+from privity.common.synthesis.learning.category_discovery import open_texts
 from privity.common.synthesis.learning.countable_pairs import check_tree
-from privity.common.synthesis.learning.domain_discovery import open_texts, undiscovered
+from privity.common.synthesis.learning.domain_discovery import undiscovered
 from privity.common.synthesis.models import Model
 
 S = TypeVar("S")
@@ -47,6 +48,7 @@ class Algorithm(ABC, Generic[S]):
         settings: a dataclass with a ``setting`` for each of its own.
         apart: whether the parties learn models of their own, one by one; they are pure.
         joins: whether attributes may depend on each other; if so, people are told of those that do not.
+        all_pairs: whether it measures every pair, so that public numbers leave no attribute alone.
         selects: whether it may select candidates on the rows of one party at a time.
         discovers: whether it is for schemas with attributes whose domain is yet to be discovered.
         by_rows: settings that follow from the parties' numbers of rows if they are left out, with what they may be.
@@ -57,6 +59,7 @@ class Algorithm(ABC, Generic[S]):
     settings: type[S]
     apart: ClassVar[bool] = False
     joins: ClassVar[bool] = True
+    all_pairs: ClassVar[bool] = False
     selects: ClassVar[bool] = False
     by_rows: ClassVar[Mapping[str, Sequence[str]]] = {}
     discovers: ClassVar[bool] = False

@@ -99,6 +99,7 @@ class GaussianCopula(Algorithm[Settings]):
     """The Gaussian copula: noisy marginals of all pairs of attributes, and a normal variable for each category."""
 
     name = "copula"
+    all_pairs = True
     paper = (
         "Asghar, Ding, Rakotoarivelo, Mrabet, Kaafar, Differentially Private Release of High-Dimensional Datasets "
         "using the Gaussian Copula (2019)"

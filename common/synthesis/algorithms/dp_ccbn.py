@@ -38,6 +38,7 @@ class DPCCBN(Algorithm[Settings]):
     """DP-CCBN: a tree that the curator constructs from noisy marginals of all pairs."""
 
     name = "dp-ccbn"
+    all_pairs = True
     paper = f"{SU_2016}, section V"
     settings = Settings
 

@@ -7,6 +7,7 @@ are fitted on other tables than those of which results are reported (``python -m
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -51,13 +52,16 @@ CONCENTRATED = Split(Power(1.6, -0.7, 1, 4), Power(0.9, 0.27, 0.1, 0.7))
 """Fitted on public tables; docs/benchmarks/budgets.md."""
 
 
-def noise_of_table(session: Session, share: Share) -> float:
+def noise_of_table(session: Session, share: Share, domain: Sequence[int] | None = None) -> float:
     """Total variation distance by which the noise of all of the share would move one pair table of mean size.
 
     By the noise of many tables, which share epsilon, or rho: that of one alone would be no narrower than the least
     shares of discrete Gaussian noise, of which a run of many tables knows nothing.
+
+    Args:
+        domain: sizes of other attributes than those of the session.
     """
-    domain = session.schema.domain
+    domain = domain or session.schema.domain
     cells = (sum(domain) ** 2 - sum(size**2 for size in domain)) / 2 / math.comb(len(domain), 2)
     more = MANY_TABLES if share.budget.delta else MANY_TABLES**2
     deviation = math.sqrt(session.noise_variance(MANY_TABLES, share) / more)
@@ -68,11 +72,11 @@ def _fitted(share: Share) -> Split:
     return CONCENTRATED if share.budget.delta else PURE
 
 
-def tables_for(session: Session, share: Share) -> int:
-    """How many pair tables are worth measuring: few clear ones where the noise is wide."""
+def tables_for(session: Session, share: Share, domain: Sequence[int] | None = None) -> int:
+    """How many pair tables are worth measuring: few clear ones where the noise is wide; ``domain`` as above."""
     power = _fitted(share).tables
-    worth = power.at_one * noise_of_table(session, share) ** power.power
-    return max(1, min(int(power.largest) * len(session.schema.domain), round(worth)))
+    worth = power.at_one * noise_of_table(session, share, domain) ** power.power
+    return max(1, min(int(power.largest) * len(domain or session.schema.domain), round(worth)))
 
 
 def one_way_share(session: Session, share: Share) -> Fraction:

@@ -23,6 +23,7 @@ from privity.common.data.noisy_tables import Marginal, NoisyTable
 from privity.common.data.public_grid import declared_ends
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.category_budget import MOST_CATEGORIES
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.learning.closer_look import closer_edges, looked_closer
@@ -63,11 +64,14 @@ SUMS = 40
 MOST_ADVISED, SPARE = 1000, 1.01
 """The largest epsilon that is advised, and how much less noise it must give than is needed: digits are rounded."""
 
-LEAST_GROUPS = 4
+LEAST_GROUPS = 6
 """Groups of which each must stand out of the noise if it holds as much as the others, for a domain to be discovered."""
 
 MOST_BINS = 2 * int(1 / POINT) + BINS + len(TAILS)
 """A discovered attribute has no more: each point cuts twice."""
+
+LIKELY_BINS = BINS + len(TAILS)
+"""Of a discovered attribute of few points."""
 
 BARS = 1.96
 """Standard deviations that an estimate is said to be off by, 19 times out of 20."""
@@ -79,11 +83,6 @@ WEIGHTS = 1 << 20
 def undiscovered(schema: Schema) -> list[int]:
     """The numbers whose domain is yet to be discovered."""
     return [place for place, attribute in enumerate(schema.attributes) if attribute.discover and attribute.edges]
-
-
-def open_texts(schema: Schema) -> list[Attribute]:
-    """The attributes whose categories are yet to be discovered."""
-    return [attribute for attribute in schema.attributes if attribute.discover and not attribute.edges]
 
 
 @dataclass(frozen=True)
@@ -165,36 +164,50 @@ def grid_tables(schema: Schema) -> list[Marginal]:
     return [(level,) for place in undiscovered(schema) for level in schema.derived.levels(place)]
 
 
-def check_noise(session: Session, share: Share, others: int = 0, asked: Fraction | None = None) -> None:
-    """Refuse to discover domains that would be below the noise, before anything is spent.
+def below_noise(session: Session, share: Share, others: int = 0) -> dict[int, float]:
+    """The open numbers whose domain would be below the noise, by place: rows of a group that is not told from it.
 
     Each number is judged by itself: by its own groups, under the noise of all tables together. One of which both ends
     are declared is not lost, whatever the noise.
 
     Args:
         others: tables that are measured with those of the domains.
+    """
+    sums = _groups(session.schema)
+    if not sums:
+        return {}
+    tables, least = others + len(grid_tables(session.schema)), session.rows / LEAST_GROUPS
+    return {
+        place: seen
+        for place, of in sums.items()
+        if (seen := math.sqrt(2 * math.log(of) * session.noise_variance(tables, share))) > least
+    }
+
+
+def _groups(schema: Schema) -> dict[int, int]:
+    """Of each open number without both ends declared: its coarsest groups."""
+    return {
+        place: min(SUMS, schema.derived.domain[schema.derived.levels(place)[-1]])
+        for place in undiscovered(schema)
+        if not all(_declared(schema.attributes[place]))
+    }
+
+
+def check_noise(session: Session, share: Share, others: int = 0, asked: Fraction | None = None) -> None:
+    """Refuse to discover domains that would be below the noise, before anything is spent.
+
+    Args:
+        share, others: as of ``below_noise``, which judges.
         asked: the epsilon that was asked for, if the budget is a part of it.
 
     Raises:
         PrivityError: bad-option; its remedy is enough.
     """
-    schema = session.schema
-    sums = {
-        place: min(SUMS, schema.derived.domain[schema.derived.levels(place)[-1]])
-        for place in undiscovered(schema)
-        if not all(_declared(schema.attributes[place]))
-    }
-    if not sums:
-        return
-    tables = others + len(grid_tables(schema))
-    least = session.rows / LEAST_GROUPS
-    lost = {
-        place: seen
-        for place, of in sums.items()
-        if (seen := math.sqrt(2 * math.log(of) * session.noise_variance(tables, share))) > least
-    }
+    lost = below_noise(session, share, others)
     if not lost:
         return
+    schema, sums, least = session.schema, _groups(session.schema), session.rows / LEAST_GROUPS
+    tables = others + len(grid_tables(schema))
     whole = asked or share.budget.epsilon
     worst = max(sums[place] for place in lost)
     enough = _enough(session, share, tables, worst, whole, least)
@@ -230,24 +243,26 @@ def with_domains(schema: Schema, grids: Mapping[int, Grid]) -> list[Attribute]:
     return [_binned(schema.attributes[place], grid) for place, grid in grids.items()]
 
 
-def with_categories(schema: Schema, found: Mapping[str, Sequence[str]]) -> list[Attribute]:
-    """The open texts with these categories, besides the one for all others."""
-    return [
-        replace(attribute, discover=False, categories=(*found[attribute.name], *attribute.categories))
-        for attribute in open_texts(schema)
-    ]
+def stand_in(
+    schema: Schema, bins: int = MOST_BINS, *, numbers: bool = True, categories: int = MOST_CATEGORIES
+) -> Schema:
+    """The schema with the largest domains that may be discovered: for checks and forecasts before a run.
 
+    Args:
+        bins: of each open number; ``LIKELY_BINS`` where the largest are not meant.
+        numbers: whether numbers have a domain, too.
+        categories: of each open text, besides the one for all others.
+    """
+    edges = tuple(Fraction(place) for place in range(bins + 1))
+    texts = tuple(map(str, range(categories)))
 
-def stand_in(schema: Schema) -> Schema:
-    """The schema with the largest domains that may be discovered: for checks and forecasts before a run."""
-    edges = tuple(Fraction(place) for place in range(MOST_BINS + 1))
-    return replace(
-        schema,
-        attributes=tuple(
-            replace(attribute, discover=False, edges=edges) if attribute.discover and attribute.edges else attribute
-            for attribute in schema.attributes
-        ),
-    )
+    def closed(attribute: Attribute) -> Attribute:
+        if not attribute.discover or (attribute.edges and not numbers):
+            return attribute
+        domain = {"edges": edges} if attribute.edges else {"categories": (*texts, *attribute.categories)}
+        return replace(attribute, discover=False, **domain)
+
+    return replace(schema, attributes=tuple(map(closed, schema.attributes)))
 
 
 def grids_of(schema: Schema, measured: Sequence[NoisyTable]) -> dict[int, Grid]:

@@ -16,7 +16,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +27,15 @@ from privity.common.data.noisy_tables import NoisyTable
 from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
 from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.synthesis.inference.estimation import Estimate, nearest_counts, smooth
-from privity.common.synthesis.learning.range_tails import LEAST_TAIL, Beyond, Cell, sums_outside, tail
+from privity.common.synthesis.learning.range_tails import (
+    LEAST_TAIL,
+    Between,
+    Beyond,
+    Cell,
+    sums_between,
+    sums_outside,
+    tail,
+)
 
 Numbers = npt.NDArray[np.float64]
 
@@ -182,17 +190,18 @@ class _Tree:
         low, high = self._ends(coarse, inwards=True)
         if low >= high:
             low, high = self._ends(coarse, inwards=False)
-        low, high = self._of_one_sign(low, high, total)
-        *sides, beyond = self._outside(low, high, total)
+        between = partial(sums_between, self._raw, self._counts, self._variances, self._depths, total)
+        low, high = self._of_one_sign(low, high, between)
+        *sides, beyond = sums_outside(between, low, high)
         limits = self._limits(coarse, low, high)
         ends = zip(sides, limits, (low, high), strict=True)
         rows = (one.spread if limit != end else 0.0 for one, (limit, _), end in ends)
         below, above = (one if one >= LEAST_TAIL * total else 0.0 for one in rows)
         within = self._within(low, high, max(total - below - above, 0.0))
         cells = [
-            *tail(edges, within, limits[0], below, up=False),
+            *tail(edges, within, limits[0], below, between, up=False),
             *within,
-            *tail(edges, within, limits[1], above, up=True),
+            *tail(edges, within, limits[1], above, between, up=True),
         ]
         # What holds nothing but noise is cut.
         if any(cell.mass for cell in within):
@@ -208,22 +217,22 @@ class _Tree:
             self._end(0, high, low, up=True, inwards=inwards),
         )
 
-    def _of_one_sign(self, low: int, high: int, total: float) -> tuple[int, int]:
+    def _of_one_sign(self, low: int, high: int, between: Between) -> tuple[int, int]:
         """The range cut at zero, if what it has on one side of zero is not told from noise."""
         if not low < self._zero < high:
             return low, high
-        below, above, _ = self._outside(self._zero, self._zero + 1, total)
+        below, above, _ = sums_outside(between, self._zero, self._zero + 1)
         if below.rows < min(SIGN * below.deviation, above.rows):
             return self._zero, high
         return low, self._zero + 1 if above.rows < SIGN * above.deviation else high
-
-    def _outside(self, low: int, high: int, total: float) -> tuple[Beyond, Beyond, Beyond]:
-        return sums_outside(self._raw, self._counts, self._variances, self._depths, low, high, total)
 
     def _limits(self, coarse: tuple[int, int], low: int, high: int) -> tuple[tuple[int, int], tuple[int, int]]:
         """For each tail the code that it never passes, the end of the grid or zero, and where its coarse groups end."""
         first = self._zero if 0 <= self._zero <= low else 0
         end = self._zero + 1 if high <= self._zero + 1 else self._values
+        # Of decades and centuries, the next one is far enough.
+        first = max([first, *np.flatnonzero(self._far[:low])[-1:].tolist()])
+        end = min([end, *(high + 1 + np.flatnonzero(self._far[high:])[:1]).tolist()])
         width = 1 << self._depths[0]
         group, last = coarse[0] * width, (coarse[1] + 1) * width
         near = group if group < low else group - width, last if last > high else last + width

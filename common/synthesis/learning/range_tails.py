@@ -1,15 +1,16 @@
 """How rows lie beyond a measured range: what noisy counts tell of their number, and a shape for where they are.
 
-How many there are follows from all counts of the range and outside it, and from the public number of rows. Where each
-one is, no count tells: they are spread outwards by a density that begins as that of the nearest counted values and
-falls to nothing, no farther than the coarse groups that the range ends in, and never across zero.
+How many there are follows from all counts of the range and outside it, and from the public number of rows. No count
+tells where each one is, but counts together tell how far they reach: they are spread outwards by densities that fall to
+nothing at reaches from near to far. Each reach has a weight, by the likelihood of all counts and by how well it goes on
+as dense as the nearest counted values are. A tail never crosses zero.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
@@ -20,19 +21,31 @@ from scipy.special import ndtr
 
 Numbers = npt.NDArray[np.float64]
 
+Between = Callable[[Sequence[int]], tuple[Numbers, Numbers]]
+"""Rows of the parts that codes in their order divide all codes into, one more than codes, and their covariance."""
+
 LEAST_TAIL = 0.003
 """Part of the rows from which on a tail is drawn: fewer are left to the last bin."""
 
-WIDTH = 6.0
+WIDTH = 4.0
 """Of a tail: so much times the width that its rows would have at the density of the nearest ones. The density falls to
-nothing as the power of this less 1 of what is left of the width: nearly exponentially.
+nothing as the power of this less 1 of what is left of the width.
 """
 
 SPARSE = 32
 """Where values are denser by more than this factor than those beside them, they tell nothing of these."""
 
-STEPS = 8
-"""Cells of a tail, at the most."""
+LIKELY = 0.7
+"""Standard deviation of the logarithm of a tail's reach, around the one by the density of the nearest values."""
+
+FARTHER = 8.0
+"""A tail reaches no farther than so many times the reach by that density."""
+
+LONGEST = 0.2
+"""Weight of the longest reaches of a tail that do not count: what is possible only is no reason for extreme values."""
+
+RIDGE = 1e-9
+"""Of a covariance's mean variance: what is added to each, so that it is never singular."""
 
 
 @dataclass(frozen=True)
@@ -66,42 +79,67 @@ class Beyond:
 
 
 def tail(
-    edges: Sequence[Fraction], cells: Sequence[Cell], limits: tuple[int, int], rows: float, *, up: bool
+    edges: Sequence[Fraction],
+    cells: Sequence[Cell],
+    limits: tuple[int, int],
+    rows: float,
+    between: Between,
+    *,
+    up: bool,
 ) -> list[Cell]:
     """Cells of so many rows beyond the last cell, or before the first one, outwards.
 
     Args:
-        limits: the code that it never passes, and the one up to which it is spread if nothing tells its scale.
+        limits: the code that it never passes, and the one up to which it may be spread if nothing tells its scale.
         edges: of the codes.
         cells: of the range, in their order.
+        between: what counts tell of the parts between codes.
     """
     start = cells[-1].end if up else cells[0].first
     limit = limits[0]
-    room = abs(float(edges[limit] - edges[start]))
+    room, near = (abs(float(edges[end] - edges[start])) for end in limits)
     if not room or not rows:
         return []
-    reach = _reach(edges, cells[::-1] if up else cells, rows)
-    if reach is None:
-        # Nothing tells the scale: each doubling of the distance has as many.
-        limit = limits[1]
-        room = abs(float(edges[limit] - edges[start]))
-        least = float(edges[start + 1] - edges[start] if up else edges[start] - edges[start - 1])
-        parts = np.geomspace(min(least, room), room, STEPS + 1)
-        distances, below = np.append(0.0, parts), np.append(0.0, np.arange(1, STEPS + 2) / (STEPS + 1))
-    else:
-        reach = min(reach, room)
-        distances = reach * np.linspace(0.0, 1.0, STEPS + 1) ** 2
-        below = 1 - (1 - distances / reach) ** WIDTH
-    places = [_place(edges, start, limit, float(distance), up=up) for distance in distances]
-    found = []
-    for (first, end), part in zip(pairwise(places), np.diff(below).tolist(), strict=True):
-        if first != end:
-            found.append(Cell(min(first, end), max(first, end), part))
-        elif found:
-            found[-1] = Cell(found[-1].first, found[-1].end, found[-1].mass + part)
-    whole = sum(cell.mass for cell in found)
-    found = [Cell(cell.first, cell.end, cell.mass / whole * rows) for cell in found]
-    return found if up else found[::-1]
+    nearest = _reach(edges, cells[::-1] if up else cells, rows)
+    farthest = min(room, near if nearest is None else FARTHER * nearest)
+    least = abs(float(edges[start + 1] - edges[start] if up else edges[start] - edges[start - 1]))
+    halvings = np.arange(max(1, 1 + math.floor(math.log2(farthest / least))))
+    reaches = (farthest / 2.0**halvings).astype(np.float64)
+    found = {_place(edges, start, limit, float(reach), up=up) for reach in (*reaches, reaches[-1] / 2, reaches[-1] / 4)}
+    places = [start, *sorted(found - {start}, reverse=not up)]
+    distances = np.array([abs(float(edges[place] - edges[start])) for place in places])
+    left = np.maximum(0.0, 1 - distances / np.maximum(reaches, distances[1])[:, np.newaxis]) ** WIDTH
+    left[:, -1] = 0.0
+    shapes = -np.diff(left, axis=1)
+    parts = rows * (_weights(reaches, nearest, rows * shapes, *_outwards(between, places, up=up)) @ shapes)
+    tails = [Cell(min(ends), max(ends), part) for ends, part in zip(pairwise(places), parts.tolist(), strict=True)]
+    return tails if up else tails[::-1]
+
+
+def _outwards(between: Between, places: Sequence[int], *, up: bool) -> tuple[Numbers, Numbers]:
+    """What counts tell of the parts of a tail, the nearest one first."""
+    mean, covariance = between(places if up else places[::-1])
+    mean, covariance = mean[1:-1], covariance[1:-1, 1:-1]
+    return (mean, covariance) if up else (mean[::-1], covariance[::-1, ::-1])
+
+
+def _weights(reaches: Numbers, nearest: float | None, expected: Numbers, mean: Numbers, covariance: Numbers) -> Numbers:
+    """Of each reach, the longest first: by what counts tell of the parts, and by the density of the nearest values.
+
+    Args:
+        nearest: the reach of a tail that begins with that density.
+        expected: rows of each part by each reach, shape (reaches, parts).
+        mean, covariance: of the parts by the counts.
+    """
+    off = mean - expected
+    ridge = RIDGE * max(float(np.trace(covariance)), 1.0) / len(mean)
+    logs = -0.5 * np.sum(off * np.linalg.solve(covariance + ridge * np.eye(len(mean)), off.T).T, axis=1)
+    if nearest is not None:
+        logs -= 0.5 * (np.log(reaches / nearest) / LIKELY) ** 2
+    weights: Numbers = np.exp(logs - logs.max())
+    weights /= weights.sum()
+    weights[np.cumsum(weights) < LONGEST] = 0.0
+    return weights / weights.sum()
 
 
 def _place(edges: Sequence[Fraction], start: int, limit: int, distance: float, *, up: bool) -> int:
@@ -128,20 +166,31 @@ def _reach(edges: Sequence[Fraction], inwards: Sequence[Cell], rows: float) -> f
     return WIDTH * rows * width / mass if mass else None
 
 
-def sums_outside(
+def sums_outside(between: Between, low: int, high: int) -> tuple[Beyond, Beyond, Beyond]:
+    """Rows with a code below ``low``, from ``high`` on, and both."""
+    mean, covariance = between((low, high))
+    sides = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 1.0]])
+    variances = np.maximum(np.diag(sides @ covariance @ sides.T), 0.0)
+    below, above, both = map(Beyond, (sides @ mean).tolist(), np.sqrt(variances).tolist())
+    return below, above, both
+
+
+def sums_between(
     raw: Sequence[Numbers], consistent: Sequence[Numbers], variances: Sequence[Numbers], depths: Sequence[int],
-    low: int, high: int, total: float,
-) -> tuple[Beyond, Beyond, Beyond]:  # fmt: skip
-    """Rows with a code below ``low``, from ``high`` on, and both: best linear estimates by all counts and the total.
+    total: float, cuts: Sequence[int],
+) -> tuple[Numbers, Numbers]:  # fmt: skip
+    """Rows of the parts that codes fall into by cuts, and their covariance: best linear estimates by all counts.
 
     Args:
         raw: counts by level, the coarsest first; the groups of a level join two to the power of its depth codes.
         consistent, variances: each group's count by all that its finer groups tell, too.
+        total: all rows.
+        cuts: the codes that the parts after the first one begin with, in their order.
     """
-    values = len(raw[-1])
+    values, size = len(raw[-1]), len(cuts) + 1
 
     def parts(level: int, group: int) -> tuple[Numbers, Numbers]:
-        """Of a group the rows below, within and above the range, and their covariance."""
+        """Of a group the rows by part, and their covariance."""
         inner = level + 1
         step = depths[level] - depths[inner] if level >= 0 else 0
         first = group << step if level >= 0 else 0
@@ -149,11 +198,11 @@ def sums_outside(
         groups = np.arange(first, last)
         starts = groups << depths[inner]
         ends = np.minimum(values, starts + (1 << depths[inner]))
-        part = np.where(ends <= low, 0, np.where(starts >= high, 2, 1))
-        across = ((starts < low) & (ends > low)) | ((starts < high) & (ends > high))
+        part = np.searchsorted(cuts, starts, side="right")
+        across = part != np.searchsorted(cuts, ends - 1, side="right")
         whole = groups[~across]
-        mean: Numbers = np.bincount(part[~across], consistent[inner][whole], minlength=3).astype(float)
-        covariance: Numbers = np.diag(np.bincount(part[~across], variances[inner][whole], minlength=3)).astype(float)
+        mean: Numbers = np.bincount(part[~across], consistent[inner][whole], minlength=size).astype(float)
+        covariance: Numbers = np.diag(np.bincount(part[~across], variances[inner][whole], minlength=size)).astype(float)
         for one in groups[across].tolist():
             more, its = parts(inner, one)
             mean, covariance = mean + more, covariance + its
@@ -162,11 +211,7 @@ def sums_outside(
         return mean, covariance
 
     own = float(variances[-1][0])
-    mean, covariance = _given(*parts(-1, 0), total, 0.0)
-    sides = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 1.0]])
-    variances_ = np.maximum(np.diag(sides @ covariance @ sides.T), 0.0)
-    below, above, both = map(Beyond, (sides @ mean).tolist(), np.sqrt(variances_).tolist())
-    return below, above, both
+    return _given(*parts(-1, 0), total, 0.0)
 
 
 def _given(mean: Numbers, covariance: Numbers, total: float, variance: float) -> tuple[Numbers, Numbers]:

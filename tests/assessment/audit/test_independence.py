@@ -21,9 +21,10 @@ from privity.assessment.audit.subject import Source, seeded_source
 from privity.common.crypto import masks
 from privity.common.privacy import discrete_gaussian, discrete_laplace
 from privity.common.privacy.discrete_laplace import noise_share
-from privity.common.privacy.mechanisms import Noise, ThresholdedCounts
+from privity.common.privacy.mechanisms import Noise
 from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.privacy.tabulated_law import TabulatedLaw
+from privity.common.privacy.thresholded_counts import ThresholdedCounts
 from privity.interfaces.cli.main import app
 from privity.party.charged_releases import ChargedReleases
 

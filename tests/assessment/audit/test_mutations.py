@@ -39,11 +39,12 @@ from privity.common.errors import PrivityError
 from privity.common.privacy.accountant import Accountant
 from privity.common.privacy.discrete_laplace import noise_share
 from privity.common.privacy.ledger import Ledger
-from privity.common.privacy.mechanisms import AdvancedLaplaceNoise, LaplaceNoise, ThresholdedCounts
+from privity.common.privacy.mechanisms import AdvancedLaplaceNoise, LaplaceNoise
 from privity.common.privacy.neighbouring_relation import Relation
 from privity.common.privacy.random_bits import SeededEntropy
 from privity.common.privacy.sensitivity import CELLS_MOVED, Sensitivity
 from privity.common.privacy.structure_scores import SCORES
+from privity.common.privacy.thresholded_counts import ThresholdedCounts
 from privity.common.protocol.evaluation_scores import TreeScore
 from privity.common.protocol.expected_tables import ExpectedTables
 from privity.common.protocol.round import Round, Scores

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from privity.common.data.coded_table import decode
 from privity.common.data.frame_values import code_in_source, code_of
 from privity.common.data.schema import Schema, parse_schema
-from privity.common.data.table_reading import encode
+from privity.common.data.table_reading import encode, read_table
 from privity.common.data.unread_columns import with_unread
 from privity.common.data.written_values import as_arrow, as_pandas, as_texts
 from privity.common.errors import ProblemsFound, RowProblemsFound
@@ -118,7 +118,7 @@ def test_the_digest_knows_what_is_computed_and_nothing_that_is_not_read():
         ({"from": "when", "part": "hour", "type": "date"}, "integer", "a date has no hour"),
         ({"from": "when", "part": "month", "type": "date", "format": "%d"}, "integer", "lacks the year"),
         ({"from": "when", "part": "month", "type": "date"}, "string", "is of type integer"),
-        ({"from": "when", "prefix": 2, "format": "%d"}, "string", "goes with part only"),
+        ({"from": "when", "prefix": 2, "format": "%d"}, "string", "goes with part and less only"),
         ({"from": "when", "groups": {"a": ["x"], "b": ["x"]}}, "string", "'x' is in the groups"),
         ({"from": "when", "log": 10}, "number", "needs bounds"),
     ],
@@ -183,3 +183,47 @@ def test_what_is_declared_of_them_must_fit(fields, keys, message):
 def test_a_missing_text_of_a_synthetic_table_is_compared_as_it_stands():
     (attribute,) = schema_of({**part("month", type="date"), "missingValues": ["00"]}).attributes
     assert code_of(attribute, "00") == code_in_source(attribute, "00") == 12
+
+
+@pytest.mark.parametrize(
+    ("field", "named"),
+    [
+        ({"compute": {"from": "day", "less": "day"}}, "less itself"),
+        ({"compute": {"from": "day", "less": "n"}}, "no difference"),
+        ({"compute": {"from": "clock", "less": "clock2", "type": "time"}}, "time columns"),
+        ({"compute": {"from": "day", "less": "other day"}}, "not declared to be read"),
+        ({"compute": {"from": "day", "less": "when"}}, "not declared to be read"),
+        ({"compute": {"from": "n", "less": "m", "format": "%Y"}}, "without a type"),
+        ({"compute": {"from": "n", "less": "made"}}, "not read of a table"),
+        ({"compute": {"from": "n", "less": "gone"}, "missingValues": []}, "mean a missing value"),
+        ({"compute": {"from": "day", "less": "x", "type": "date"}, "type": "number"}, "of type integer"),
+        ({"compute": {"from": "n", "less": "m"}, "type": "string"}, "is declared"),
+        ({"compute": {"from": "n", "with": ["n"]}, "type": "string"}, "beside itself"),
+    ],
+)
+def test_a_difference_that_cannot_be_is_refused(field, named):
+    day = {"name": "day", "type": "date", "domain": "discover"}
+    number = {"name": "n", "type": "integer", "domain": "discover"}
+    others = [
+        day, {**day, "name": "other day", "format": "%d.%m.%Y"}, {**day, "name": "when", "type": "datetime"}, number,
+        {"name": "made", "type": "integer", "generate": "number"}, {**number, "name": "gone", "missingValues": ["?"]},
+    ]  # fmt: skip
+    with pytest.raises(ProblemsFound, match=named):
+        schema_of(*others, {"name": "gap", "type": "integer", "domain": "discover", **field})
+
+
+def test_a_difference_is_read_in_the_dialect_of_the_table(tmp_path):
+    numbers = {"name": "low", "type": "number", "edges": [0, 5000]}
+    gap = {"name": "gap", "type": "number", "edges": [0, 0.5, 1, 2], "compute": {"from": "high", "less": "low"}}
+    schema = schema_of(numbers, gap, dialect={"delimiter": ";", "decimalChar": ",", "groupChar": "."})
+    (tmp_path / "t.csv").write_text("low;high\n1.234,5;1.235,25\n3;4,99\n")
+    assert read_table(tmp_path / "t.csv", schema).column(1).tolist() == [1, 2]
+
+
+def test_the_form_of_a_difference_is_in_the_digest():
+    def digest(form):
+        gap = {"name": "gap", "type": "integer", "edges": [0, 9], "compute": {"from": "b", "less": "a", "type": "date"}}
+        gap["compute"] |= form
+        return schema_of(gap).digest
+
+    assert digest({}) != digest({"format": "%d/%m/%Y"}) != digest({"format": "%m/%d/%Y"})

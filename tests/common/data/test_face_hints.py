@@ -19,7 +19,7 @@ GRADES = {"low": "1", "mid": "2", "high": "3", "": ""}
 def hints(tmp_path, frame):
     path = tmp_path / "table.csv"
     frame.to_csv(path, index=False)
-    draft = drafted(look_at(path))
+    draft = drafted(look_at(path)).document
     return draft, face_hints(draft["fields"], read_batches(path))
 
 

@@ -23,7 +23,7 @@ def look(folder: Path, **columns: Sequence[Any]) -> Look:
 
 
 def field(found: Look, name: str) -> dict[str, Any] | None:
-    return next((each for each in drafted(found)["fields"] if each["name"] == name), None)
+    return next((each for each in drafted(found).document["fields"] if each["name"] == name), None)
 
 
 def spread(many: int, first: int, step: int) -> list[int]:
@@ -39,7 +39,7 @@ def test_codes_in_digits_are_categories_that_exist(tmp_path, name, values):
     }  # fmt: skip
     assert any(f"{name!r} looks like codes" in finding for finding in found.findings)
     assert not any("persons" in finding for finding in found.findings)
-    assert read_table(tmp_path / "t.csv", parse_schema(drafted(found), "draft")).rows == ROWS
+    assert read_table(tmp_path / "t.csv", parse_schema(drafted(found).document, "draft")).rows == ROWS
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_a_key_whose_values_repeat_is_left_out_and_may_be_a_person(tmp_path, nam
 )
 def test_what_is_no_key_stays(tmp_path, name, values):
     found = look(tmp_path, **{name: values})
-    assert field(found, name) is not None
+    assert not next(column for column in found.columns if column.name == name).identifies
     assert not any(repr(name) in finding for finding in found.findings)
 
 
@@ -97,7 +97,7 @@ def test_too_many_codes_to_list_are_left_out(tmp_path):
     lines = ["product,sex", *(f"{value},{'mf'[place % 2]}" for place, value in enumerate(values))]
     (tmp_path / "t.csv").write_text("\n".join(lines) + "\n")
     found = look_at(tmp_path / "t.csv")
-    assert [each["name"] for each in drafted(found)["fields"]] == ["sex"]
+    assert [each["name"] for each in drafted(found).document["fields"]] == ["sex"]
     assert any("too many to list" in finding for finding in found.findings)
 
 
@@ -108,10 +108,10 @@ def test_days_of_eight_digits_are_dates(tmp_path):
     assert field(found, "born") == day
     found = look(tmp_path, born=["99999999", "0", *born[2:]])
     assert field(found, "born") == {**day, "missingValues": ["0", "99999999"]}
-    assert read_table(tmp_path / "t.csv", parse_schema(drafted(found), "draft")).rows == ROWS
+    assert read_table(tmp_path / "t.csv", parse_schema(drafted(found).document, "draft")).rows == ROWS
     found = look(tmp_path, born=["19301301", *born[1:]])
     assert field(found, "born") == {**day, "missingValues": ["19301301"]}
-    said = recodings(found, drafted(found)["fields"])
+    said = recodings(found, drafted(found).document["fields"])
     assert "'born': '19301301' (1 rows) are no days, and mean a missing value." in said
     found = look(tmp_path, born=["19301301"] * 60 + born[60:])
     assert field(found, "born") is None, "too many are no days"

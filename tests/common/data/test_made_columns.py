@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from decimal import Decimal
 
 import numpy as np
@@ -172,3 +173,60 @@ def test_columns_stand_where_they_were_declared_in_a_frame_of_no_rows():
     schema = schema_of()
     assert list(written(schema, 0).columns) == NAMES
     assert isinstance(written(schema, 0), pd.DataFrame)
+
+
+@given(days=st.lists(st.tuples(st.integers(0, 1), st.integers(0, 3)), min_size=1, max_size=6), seed=st.integers(0, 99))
+def test_a_date_is_another_one_and_a_number_of_days(days, seed):
+    schema = schema_of(
+        {"name": "end", "type": "date", "sum": ["start", "stay"], "less": ["off"], "format": "%d.%m.%Y",
+         "missingValues": ["-"]},
+        {"name": "start", "type": "date", "edges": ["2023-12-01", "2024-02-01", "2024-03-02"]},
+        {"name": "stay", "type": "integer", "edges": [0, 3, 40, 900], "missingValues": ["-"]},
+        {"name": "off", "type": "integer", "categories": [0, 1]},
+    )  # fmt: skip
+    generator = np.random.default_rng(seed)
+    codes = (np.array([day[0] for day in days]), np.array([day[1] for day in days]), np.zeros(len(days), dtype=int))
+    frame = with_unread(decode(CodedTable(schema, codes), generator), schema.attributes, schema.unread, generator)
+    for row in as_texts(frame, schema).astype(str).to_dict("records"):
+        if row["stay"] == "-":
+            assert row["end"] == "-"
+        else:
+            wanted = date.fromisoformat(row["start"]) + timedelta(int(row["stay"]) - int(row["off"]))
+            assert row["end"] == f"{wanted:%d.%m.%Y}"
+    assert str(as_arrow(frame, schema).schema.field("end").type).startswith("date32")
+    assert parse_schema(schema.table_schema(), "t") == schema
+
+
+@pytest.mark.parametrize("form", [{}, {"format": "%y%m%d"}])
+def test_a_date_beyond_the_calendar_is_its_last_day(form):
+    ends = ["2060-01-01", "2060-01-02"] if form else ["9990-01-01", "9990-01-02"]
+    schema = schema_of(
+        {"name": "start", "type": "date", "edges": ends, **form},
+        {"name": "stay", "type": "integer", "edges": [40_000, 41_000]},
+        {"name": "end", "type": "date", "sum": ["start", "stay"], **form},
+    )
+    assert set(as_texts(written(schema, 3), schema)["end"]) == ({"681231"} if form else {"9999-12-31"})
+
+
+@pytest.mark.parametrize(
+    ("total", "key"),
+    [
+        ({"type": "date", "sum": ["day", "again"]}, "sum"),
+        ({"type": "date", "sum": ["n"]}, "sum"),
+        ({"type": "date", "sum": ["n"], "less": ["day"]}, "sum"),
+        ({"type": "date", "sum": ["day", "x"]}, "sum"),
+        ({"type": "datetime", "sum": ["day", "n"]}, "sum"),
+        ({"type": "datetime", "sum": ["when", "n"], "decimals": 3}, "sum"),
+        ({"type": "datetime", "sum": ["when", "n"], "timezone": "UTC"}, "sum"),
+        ({"type": "integer", "sum": ["day"]}, "sum"),
+        ({"type": "time", "sum": ["n"]}, "type"),
+        ({"type": "date", "sum": ["day", "n"], "format": "%d/%m"}, "format"),
+    ],
+)
+def test_parts_that_make_no_date_are_refused(total, key):
+    fields = [
+        {"name": "day", "type": "date", "domain": "discover"}, {"name": "again", "type": "date", "domain": "discover"},
+        {"name": "when", "type": "datetime", "domain": "discover"},
+        *({"name": name, "type": kind, "domain": "discover"} for name, kind in (("n", "integer"), ("x", "number"))),
+    ]  # fmt: skip
+    assert faults(*fields, {"name": "made", **total})[0][0] == f"fields[5].{key}"

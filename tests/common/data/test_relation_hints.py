@@ -24,7 +24,7 @@ GENERATOR = np.random.default_rng(6)
 def proposed(folder: Path, **columns: Any) -> tuple[dict[str, Any], list[str], dict[str, list[str]]]:
     """The draft of a table, the rules and the sums that are proposed with it."""
     pd.DataFrame(columns).to_csv(folder / "t.csv", index=False)
-    document = drafted(look_at(folder / "t.csv"))
+    document = drafted(look_at(folder / "t.csv")).document
     hints = row_hints(folder / "t.csv", document)
     assert all("read off the rows" in hint for hint in hints)
     objects = [json.loads(hint[hint.index("{") :]) for hint in hints if "{" in hint]
@@ -100,3 +100,26 @@ def test_an_order_that_follows_from_two_others_is_left_out(tmp_path):
     second = first + GENERATOR.integers(0, 300, ROWS)
     third = second + GENERATOR.integers(0, 300, ROWS)
     assert proposed(tmp_path, first=first, second=second, third=third)[1] == ["first <= second", "second <= third"]
+
+
+@pytest.mark.parametrize("kind", ["dates", "numbers"])
+def test_a_small_gap_is_proposed_as_an_attribute_and_keeps_its_rows(kind, tmp_path):
+    first = GENERATOR.integers(0, 3000, ROWS)
+    gap = GENERATOR.geometric(0.4, ROWS) - 1
+    written = days if kind == "dates" else list
+    table = {"first": written(first), "second": written(first + gap), "other": GENERATOR.integers(0, 90, ROWS)}
+    pd.DataFrame(table).to_csv(tmp_path / "t.csv", index=False)
+    document = drafted(look_at(tmp_path / "t.csv"))
+    (hint,) = row_hints(tmp_path / "t.csv", document)
+    gap_field, total = json.loads(hint[hint.index("[") :])
+    assert (gap_field["constraints"], total["sum"]) == ({"minimum": 0}, ["first", gap_field["name"]])
+    fields = [gap_field, total, *(field for field in document["fields"] if field["name"] != "second")]
+    schema = parse_schema({**document, "fields": fields}, "t")
+    found = broken_rows(parse_address(str(tmp_path / "t.csv")), schema, 1 << 30)
+    assert found == {"Column second": 0}
+
+
+def test_a_date_that_is_another_one_and_a_number_of_days_is_proposed_as_their_sum(tmp_path):
+    first, stay = GENERATOR.integers(0, 3000, ROWS), GENERATOR.integers(0, 40, ROWS)
+    _, rules, sums = proposed(tmp_path, first=days(first), stay=stay, last=days(first + stay))
+    assert (rules, sums) == ([], {"last": ["first", "stay"]})

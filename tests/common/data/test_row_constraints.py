@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -18,6 +19,9 @@ from privity.common.data.schema import parse_schema
 from privity.common.data.table_reading import encode
 from privity.common.data.written_values import as_pandas, as_texts
 from privity.common.errors import ProblemsFound
+from privity.common.privacy.discovery import Discovery
+from privity.common.privacy.neighbouring_relation import RELATION
+from privity.common.privacy.privacy_loss import ApproxDP
 from tests.harness.places import ROOT
 
 PAGE = ROOT / "docs" / "schema.md"
@@ -395,6 +399,34 @@ def test_a_rule_over_a_discovered_domain_may_hold_by_itself() -> None:
         parse_schema({"fields": [field], "rowConstraints": ["age >= 0"]}, "s")
     found = {**field, "histogram": {"edges": [0, 50, 99], "weights": [1, 1]}}
     assert parse_schema({"fields": [found], "rowConstraints": ["age >= 0"]}, "s").row_constraints
+
+
+@pytest.mark.parametrize("rule", ["age != 999", "age in [7, 999]", "age < 12345678901234567.5"])
+def test_a_rule_may_name_numbers_that_a_discovered_domain_lacks(rule) -> None:
+    found = {"name": "age", "type": "number", "edges": [0, 50, 99], "decimals": 1}
+    found |= {"histogram": {"edges": [0, 50, 99], "weights": [1, 1]}}
+    schema = parse_schema({"fields": [found], "rowConstraints": [rule]}, "s")
+    (constraint,) = schema.row_constraints
+    assert constraint.possible({"age": schema.attributes[0]}).any()
+
+
+def test_a_rule_about_texts_is_about_the_categories_that_were_discovered() -> None:
+    """The category for all others is the last one then, and may be the only one."""
+    fields = [
+        {"name": name, "type": "string", "domain": "discover", "other": "elsewhere", "missingValues": [""]}
+        for name in ("home", "work")
+    ]
+    rules = ["home != 'elsewhere'", "home == work"]
+    declared = parse_schema({"fields": fields, "rowConstraints": rules}, "s")
+    for texts in (("here", "there"), ()):
+        closed = [replace(each, discover=False, categories=(*texts, "elsewhere")) for each in declared.attributes]
+        by = Discovery(("home", "work"), "r", "people", ApproxDP(Fraction(1), Fraction(0), RELATION))
+        found = declared.discovered(closed, by)
+        assert parse_schema(found.table_schema(), "s").row_constraints == found.row_constraints
+        attributes = dict(zip(found.names, found.attributes, strict=True))
+        alone, both = (rule.possible(attributes) for rule in found.row_constraints)
+        assert alone.tolist() == [*(True for _ in texts), False, True]
+        assert both[:-1, :-1].tolist() == np.eye(len(texts) + 1, dtype=bool).tolist()
 
 
 @pytest.mark.parametrize("rule", ["a <= b", "b >= a", "not b < a"])

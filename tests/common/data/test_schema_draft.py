@@ -19,7 +19,7 @@ def through(folder: Path, texts: list[str]) -> tuple[list[str], list[str]]:
     path = folder / "t.csv"
     path.write_text("x,y\n" + "".join(f"{text},{place % 3}\n" for place, text in enumerate(texts)))
     look = look_at(path)
-    document = drafted(look)
+    document = drafted(look).document
     schema = parse_schema(document, "draft")
     rows = decode(read_table(path, schema), np.random.default_rng(0))
     return [str(text) for text in as_texts(rows, schema)["x"]], recodings(look, document["fields"])
@@ -59,7 +59,7 @@ def test_listed_values_come_out_as_they_went_in(tmp_path, texts):
 def test_a_date_is_drafted_as_it_is_written(tmp_path, days, form):
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{day},1\n" for day in days))
     look = look_at(tmp_path / "t.csv")
-    document = drafted(look)
+    document = drafted(look).document
     assert document["fields"][0]["format"] == form
     (attribute, _) = parse_schema(document, "draft").attributes
     assert [attribute.temporal.text(attribute.temporal.read(day)) for day in days] == days
@@ -83,13 +83,13 @@ def test_what_comes_out_otherwise_is_said(tmp_path, texts, written, said):
 def test_days_with_and_without_zeros_are_said(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n1/14/2000,1\n02/15/2000,2\n3/16/2000,1\n")
     look = look_at(tmp_path / "t.csv")
-    assert "have a zero in front" in recodings(look, drafted(look)["fields"])[0]
+    assert "have a zero in front" in drafted(look).findings[0]
 
 
 def test_how_years_of_two_digits_are_read_is_said(tmp_path):
     (tmp_path / "t.csv").write_text("born,x\n9/13/81,1\n12/23/56,2\n1/22/84,1\n")
     look = look_at(tmp_path / "t.csv")
-    assert "1969 to 2068" in recodings(look, drafted(look)["fields"])[0]
+    assert "1969 to 2068" in drafted(look).findings[0]
 
 
 @pytest.mark.parametrize("many", [8, 400])
@@ -98,7 +98,7 @@ def test_decimals_of_single_precision_are_read_as_what_they_were(tmp_path, many)
     values = np.array([1.8 + 0.1 * (place % many) for place in range(400)], dtype=np.float32).astype(float)
     pd.DataFrame({"x": values, "y": 1}).to_csv(tmp_path / "t.csv", index=False)
     look = look_at(tmp_path / "t.csv")
-    document = drafted(look)
+    document = drafted(look).document
     assert document["fields"][0] | {"readOffRows": ""} == {
         "name": "x", "type": "number", "domain": "discover", "constraints": {"minimum": 0}, "decimals": 1,
         "readOffRows": "",
@@ -118,7 +118,7 @@ def test_decimals_of_single_precision_are_read_as_what_they_were(tmp_path, many)
 )
 def test_small_numbers_keep_their_digits(tmp_path, numbers, decimals):
     (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{number},1\n" for number in numbers))
-    assert drafted(look_at(tmp_path / "t.csv"))["fields"][0]["decimals"] == decimals
+    assert drafted(look_at(tmp_path / "t.csv")).document["fields"][0]["decimals"] == decimals
 
 
 def test_a_boolean_of_another_spelling_is_a_boolean_everywhere_else():

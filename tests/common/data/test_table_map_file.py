@@ -69,6 +69,56 @@ def test_each_fault_is_refused_where_it_is(field: dict[str, Any], expected: tupl
     assert faults(field) == [(f"fields[0].{place}", rule)]
 
 
+SEVERAL = parse_schema(
+    {
+        "fields": [
+            {"name": "before", "type": "number", "bins": 4, "constraints": {"minimum": 0, "maximum": 200},
+             "missingValues": [""]},
+            {"name": "gain", "type": "number", "bins": 4, "constraints": {"minimum": -50, "maximum": 50},
+             "missingValues": [""], "compute": {"from": "after", "less": "before"}},
+            {"name": "stay", "type": "integer", "domain": "discover", "constraints": {"minimum": 0},
+             "compute": {"from": "left", "less": "came", "type": "date"}},
+            {"name": "place", "type": "string", "categories": ["a | b"], "outOfDomain": "other", "other": "a | b",
+             "compute": {"from": "ward", "with": ["room"]}},
+        ]
+    },
+    "s",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("field", "expected"),
+    [
+        ({"name": "after", "codes": {"1": "2"}}, ["codes"]),
+        ({"name": "before", "factor": 2, "missingValues": ["-9"]}, ["factor", "missingValues"]),
+        ({"name": "left", "offset": 1}, ["offset"]),
+        ({"name": "came", "missingValues": ["31.12.9999"]}, ["missingValues"]),
+        ({"name": "room", "codes": {"1": "b"}}, ["codes"]),
+        ({"name": "after", "format": "%d.%m.%Y"}, ["format"]),
+        ({"name": "room", "format": "%d.%m.%Y"}, ["format"]),
+        ({"name": "room", "column": "Zimmer"}, []),
+        ({"name": "left", "column": "bis", "format": "%d.%m.%Y"}, []),
+    ],
+)
+def test_of_columns_that_another_is_computed_of_a_map_says_name_and_format(
+    field: dict[str, Any], expected: list[str]
+) -> None:
+    document = {"format_version": 1, "fields": [field]}
+    if not expected:
+        parse_table_map(document, SEVERAL, "map.json")
+        return
+    with pytest.raises(ProblemsFound) as found:
+        parse_table_map(document, SEVERAL, "map.json")
+    rule = "format" if expected == ["format"] else "several-columns"
+    assert [(one.field, one.rule) for one in found.value.problems] == [(f"fields[0].{key}", rule) for key in expected]
+
+
+def test_a_difference_that_has_its_own_column_leaves_units_to_the_others() -> None:
+    fields = [{"name": "before", "factor": 2, "missingValues": ["-9"]}, {"name": "gain", "column": "kg", "factor": 2}]
+    found = parse_table_map({"format_version": 1, "fields": fields}, SEVERAL, "map.json")
+    assert found.place_of(SEVERAL.attributes[1], {"kg", "before", "after"}) == ("kg", False)
+
+
 def test_all_faults_are_told_at_once() -> None:
     fields = [{"name": "sex", "column": "a"}, {"name": "sex", "column": "b"}, {"name": "nobody"}, {"name": "day"}]
     assert faults(*fields, leaveOut=["b", "weight"]) == [

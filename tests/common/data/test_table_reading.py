@@ -283,7 +283,7 @@ def test_draft_is_a_schema_that_takes_its_file(tmp_path):
         }
     )
     write_csv(frame, tmp_path / "people.csv.gz")
-    draft = drafted(look_at(tmp_path / "people.csv.gz"))
+    draft = drafted(look_at(tmp_path / "people.csv.gz")).document
     schema = parse_schema(draft, "draft")
     assert schema.name == "people"
     assert [attribute.type for attribute in schema.attributes] == ["integer", "number", "integer", "string", "boolean"]
@@ -317,14 +317,14 @@ COUNTED = {"domain": "discover", "constraints": {"minimum": 0}}
 )
 def test_what_is_drafted_of_a_column_is_a_schema(tmp_path, texts, expected):
     write_csv(pd.DataFrame({"x": texts, "y": [str(place % 2) for place in range(len(texts))]}), tmp_path / "t.csv")
-    draft = drafted(look_at(tmp_path / "t.csv"))
+    draft = drafted(look_at(tmp_path / "t.csv")).document
     assert draft["fields"][0] == {"name": "x", **expected, "readOffRows": "undeclared"}
     assert read_table(tmp_path / "t.csv", parse_schema(draft, "draft")).rows == len(texts)
 
 
 def test_draft_leaves_identifiers_open(tmp_path):
     write_csv(pd.DataFrame({"id": [f"person {place}" for place in range(400)]}), tmp_path / "t.csv")
-    draft = drafted(look_at(tmp_path / "t.csv"))
+    draft = drafted(look_at(tmp_path / "t.csv")).document
     assert "person" not in str(draft)
     (attribute,) = parse_schema(draft, "draft").attributes
     assert attribute.discover

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from privity.common.errors import PrivityError
 from privity.common.privacy.gaussian_threshold import LEAST_VARIANCE
-from privity.common.privacy.mechanisms import ThresholdedCounts
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, NoiseLaw
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.privacy.random_bits import SystemEntropy
+from privity.common.privacy.thresholded_counts import ThresholdedCounts
 from privity.party.answers_from_rows import frequent_texts
 
 EPSILONS = st.fractions(Fraction(1, 100), 4, max_denominator=100)

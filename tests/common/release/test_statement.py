@@ -17,6 +17,7 @@ from privity.common.privacy.noise_distribution import LAPLACE
 from privity.common.privacy.privacy_loss import ZCDP, ApproxDP, PureDP
 from privity.common.privacy.run_budget import RhoBudget
 from privity.common.protocol.run_record import OWN_MODEL, Cost, RunRecord
+from privity.common.protocol.stated_charges import CATEGORIES
 from privity.common.release.agreement import disagreements
 from privity.common.release.release_contents import PRIVACY, RUN
 from privity.common.release.statement import SENTENCES, headline, privacy_statement, rounded_up
@@ -130,7 +131,7 @@ def all_statements():
     """Statements of all kinds, as far as their sentences go."""
     losses = (PURE, APPROXIMATE, ApproxDP(ONE, Fraction(1, 100), RELATION), ZCDP(Fraction(1, 100), RELATION))
     costs = [Cost("p", "m", loss, ("a", "b", "c")) for loss in losses]
-    costs.append(Cost("p", OWN_MODEL, PURE, ("a", "b", "c")))
+    costs += [Cost("p", OWN_MODEL, PURE, ("a", "b", "c")), Cost(CATEGORIES, "m", APPROXIMATE, ("a", "b", "c"))]
     people = (
         {},
         {"rows_per_person": {"a": 3}},

@@ -40,6 +40,47 @@ def raw(folder: Path, rows: int = 3000) -> Path:
     return folder / "table.csv"
 
 
+def test_one_owner_with_texts_that_nobody_listed(tmp_path: Path, monkeypatch) -> None:
+    """Towns are discovered within the run, names are left out; both are said, and nothing else is to be decided."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    table, schema = raw(tmp_path), tmp_path / "table.schema.json"
+    frame = pd.read_csv(table)
+    frame["town"] = [
+        ("Bern", "Chur")[row % 2] if row % 5 else f"hamlet of {chr(97 + row % 26)}{row}" for row in frame.index
+    ]
+    frame["name"] = [f"{chr(97 + row % 26)}. of {row // 2}" for row in frame.index]
+    frame.to_csv(table, index=False)
+    draft = privity("schema", "draft", table, "--out", schema)
+    assert "2 of them would be discovered" in draft.stderr
+    fields = [field["name"] for field in json.loads(schema.read_text())["fields"]]
+    assert fields == ["age", "loss", "ward", "rate", "town"]
+    assert privity("schema", "review", schema, *fields).returncode == Exit.DONE
+    checked = privity("schema", "check", schema, "--data", table)
+    assert "Categories of town are yet to be discovered: that takes a delta" in checked.stdout
+    privity("population", "declare", "people", "--total-epsilon", "2", "--total-delta", "0.000001")
+    given = (
+        "--data",
+        table,
+        "--schema",
+        schema,
+        "--epsilon",
+        "2",
+        "--population",
+        "people",
+        "--out",
+        tmp_path / "release",
+    )
+    refused = privity("synthesize", *given)
+    assert refused.returncode == Exit.INPUT
+    assert "takes a delta" in refused.stderr
+    done = privity("synthesize", *given, "--delta", "0.000001")
+    assert "Texts of town become categories if more than about" in done.stdout
+    assert done.returncode == Exit.DONE, done.stderr
+    verify_release(tmp_path / "release")
+    town = load_schema(tmp_path / "release" / "schema.json").attributes[-1]
+    assert town.categories == ("Bern", "Chur", "(other)")
+
+
 def test_one_owner_from_a_draft_to_a_release(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     table, schema = raw(tmp_path), tmp_path / "table.schema.json"

@@ -30,6 +30,20 @@ def test_the_cost_for_one_owner_and_for_several(schema: Path) -> None:
     assert document["total"]["bytes"] > 0
 
 
+def test_what_will_be_modelled_together_and_what_would_fit(tmp_path: Path) -> None:
+    wide = tmp_path / "wide.json"
+    fields = [{"name": f"q{n}", "type": "integer", "categories": [1, 2, 3, 4, 5]} for n in range(117)]
+    wide.write_text(json.dumps({"fields": fields}))
+    asked = ("plan", "--schema", wide, "--rows", "2265", "--epsilon", "1", "--delta", "1e-6")
+    told = json.loads(privity(*asked, "--json").stdout)["together"]
+    assert told["attributes"] == 117
+    assert 60 < told["alone"] < 110
+    shown = privity(*asked).stdout
+    assert f"About {117 - told['alone']} of 117 attributes can be modelled together at epsilon 1" in shown
+    assert f"no more than {told['fitting']} of them" in shown
+    assert json.loads(privity(*asked, "--algorithm", "one-way", "--json").stdout)["together"] is None
+
+
 def test_accuracy_in_words_as_json_and_as_a_page(tmp_path: Path, schema: Path) -> None:
     small = ("plan", "--schema", schema, "--accuracy", "--rows", "2000")
     small = (*small, "--epsilons", "0.5,5", "--algorithms", "one-way,jtree")
@@ -92,7 +106,7 @@ def test_domains_that_are_yet_to_be_discovered(tmp_path: Path) -> None:
     assert "a, b are yet to be discovered" in done.stdout
     assert "Run the algorithm discover first" in done.stdout
     alone = privity(*asked, "--algorithm", "aim")
-    assert "for up to 0.25 of its epsilon" in alone.stdout
+    assert "up to 0.25 is for domains of numbers" in alone.stdout
     done = privity(*asked, "--parties", "3", "--accuracy")
     assert done.returncode == Exit.INPUT
     assert "--accuracy needs them" in done.stderr

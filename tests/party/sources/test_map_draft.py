@@ -75,3 +75,25 @@ def test_what_is_not_clear_is_left_to_the_owner() -> None:
 
 def test_names_are_compared_by_their_words() -> None:
     assert words_of("PatientSex") == words_of("patient_sex") == words_of("PATIENT SEX") == ("patient", "sex")
+
+
+def test_a_draft_says_no_codes_of_a_column_that_another_is_computed_of() -> None:
+    bins = {"type": "integer", "bins": 2, "constraints": {"minimum": 0, "maximum": 100}, "missingValues": [""]}
+    schema = parse_schema(
+        {
+            "fields": [
+                {"name": "before", **bins},
+                {"name": "gain", **bins, "compute": {"from": "after", "less": "before"}},
+            ]
+        },
+        "s",
+    )
+    found = drafted({"Before": ["1", "NA"], "After": ["2"]}, schema)
+    assert found.document["fields"] == [{"name": "before", "column": "Before"}, {"name": "after", "column": "After"}]
+    assert found.findings == ("before: no missingValues here, as gain is computed of it. Use a view.",)
+    parse_table_map(found.document, schema, "map.json")
+    own = drafted({"Before": ["1", "NA"], "gain": ["2"]}, schema).document
+    assert [field.get("missingValues") for field in own["fields"]] == [["NA"], None]
+    for field in own["fields"]:
+        field.pop("readOffRows", None)
+    assert parse_table_map(own, schema, "map.json").place_of(schema.attributes[1], {"gain"}) == ("gain", False)

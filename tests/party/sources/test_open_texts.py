@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from privity.common.data.schema import parse_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.ledger import Allowance
-from privity.common.privacy.mechanisms import ThresholdedCounts
+from privity.common.privacy.thresholded_counts import ThresholdedCounts
 from privity.common.storage.journal import MEMORY as IN_MEMORY
 from privity.common.storage.journal import Journal
 from privity.party.charged_releases import ChargedReleases

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -10,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.synthesis.learning.grid_histogram import _consistent
-from privity.common.synthesis.learning.range_tails import Beyond, Cell, sums_outside, tail
+from privity.common.synthesis.learning.range_tails import Beyond, Cell, sums_between, sums_outside, tail
 from tests.common.synthesis.learning.test_domain_discovery import INTEGER, drawn, open_schema, under_noise
 
 DEPTHS = (3, 1, 0)
@@ -22,13 +24,19 @@ def counted(values: np.ndarray, deviation: float, generator: np.random.Generator
     return [part + deviation * generator.standard_normal(len(part)) for part in sums]
 
 
+def unseen(cuts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Counts under so much noise that they tell nothing."""
+    return np.zeros(len(cuts) + 1), 1e12 * np.eye(len(cuts) + 1)
+
+
 @pytest.mark.parametrize(("low", "high"), [(3, 21), (0, 25), (9, 10), (4, 26)])
 def test_estimates_of_rows_beyond_are_those_of_least_squares(low, high):
     """Held against the textbook's formula over all counts and the total."""
     generator = np.random.default_rng(3)
     values = generator.integers(0, 50, 26).astype(float)
     raw = counted(values, 7.0, generator)
-    found = sums_outside(raw, *_consistent(raw, DEPTHS, 7.0), DEPTHS, low, high, values.sum())
+    between = partial(sums_between, raw, *_consistent(raw, DEPTHS, 7.0), DEPTHS, values.sum())
+    found = sums_outside(between, low, high)
     groups = [np.arange(len(values)) >> depth for depth in DEPTHS]
     design = np.vstack([np.equal.outer(np.unique(group), group).astype(float) for group in groups])
     # The total is known: a count of it all but without noise.
@@ -40,12 +48,17 @@ def test_estimates_of_rows_beyond_are_those_of_least_squares(low, high):
     for of, part in zip(found, (places < low, places >= high, (places < low) | (places >= high)), strict=True):
         assert of.rows == pytest.approx(best[part].sum(), abs=1e-3)
         assert of.deviation == pytest.approx(float(part @ covariance @ part) ** 0.5, abs=1e-3)
+    cuts = sorted({low, 7, 15, high})
+    parts = np.equal.outer(np.arange(len(cuts) + 1), np.searchsorted(cuts, places, side="right")).astype(float)
+    mean, of_parts = between(cuts)
+    assert mean == pytest.approx(parts @ best, abs=1e-3)
+    assert of_parts == pytest.approx(parts @ covariance @ parts.T, abs=1e-3)
 
 
 @pytest.mark.parametrize(("up", "limit"), [(True, 200), (False, 0), (True, 112), (False, 95)])
 def test_a_tail_goes_on_as_dense_as_the_nearest_values_are_and_never_passes_its_limit(up, limit):
     cells = [Cell(100, 104, 40.0), Cell(104, 110, 60.0)]
-    found = tail(EDGES, cells, (limit, limit), 20.0, up=up)
+    found = tail(EDGES, cells, (limit, limit), 20.0, unseen, up=up)
     assert sum(cell.mass for cell in found) == pytest.approx(20.0)
     assert [cell.first for cell in found[1:]] == [cell.end for cell in found[:-1]], "without a gap"
     near, far = (found[0].first, found[-1].end) if up else (found[-1].end, found[0].first)
@@ -63,12 +76,34 @@ def test_a_tail_goes_on_as_dense_as_the_nearest_values_are_and_never_passes_its_
 def test_whatever_is_beyond_is_spread_within_its_limits(first, width, within, rows, up, room):
     cells = [Cell(first, first + width, within)]
     limit = min(200, first + width + room) if up else max(0, first - room)
-    found = tail(EDGES, cells, (limit, limit), rows, up=up)
+    found = tail(EDGES, cells, (limit, limit), rows, unseen, up=up)
     assert bool(found) == bool(room and limit != (first + width if up else first))
     if found:
         assert sum(cell.mass for cell in found) == pytest.approx(rows)
         assert min(cell.first for cell in found) >= min(limit, first + width)
         assert max(cell.end for cell in found) <= max(limit, first)
+
+
+@pytest.mark.parametrize("up", [True, False])
+@pytest.mark.parametrize("reach", [2, 20, 80])
+def test_a_tail_reaches_as_far_as_counts_together_tell(up, reach):
+    """Of 1,000 rows 400 lie beyond a point, evenly up to a reach: no single code stands out of the noise."""
+    cells = [Cell(100, 101, 600.0)]
+    start, limit = (101, 200) if up else (100, 0)
+
+    def between(cuts: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        ends = np.array([0, *cuts, 200])
+        low, high = (start, start + reach) if up else (start - reach, start)
+        inside = np.minimum(ends[1:], high) - np.maximum(ends[:-1], low)
+        return 400 * np.maximum(inside, 0) / reach, 60.0**2 * np.eye(len(cuts) + 1)
+
+    found = tail(EDGES, cells, (limit, limit), 400.0, between, up=up)
+    outwards = found if up else found[::-1]
+    below = np.cumsum([cell.mass for cell in outwards]) / 400
+    distances = np.array([cell.end - start if up else start - cell.first for cell in outwards])
+    half = distances[np.searchsorted(below, 0.5)]
+    assert reach / 8 <= half <= reach
+    assert reach / 2 <= distances[np.searchsorted(below, 0.999)] <= 4 * reach
 
 
 def test_rows_that_an_estimate_may_hold_are_never_fewer_than_none():
