@@ -410,8 +410,7 @@ class Runs:
         # If it was stopped or ended meanwhile, it stands there. If the process ends, it is driven again.
         if self._closing or run.state not in AT_WORK:
             return
-        stand = self._stand_still if event is Event.SILENCE else self._end
-        stand(run, event, stands)
+        (self._stand_still if event is Event.SILENCE else self._end)(run, event, stands)
 
     def _close_soon(self, run: Run) -> None:
         closing = self._closings[run.name] = asyncio.create_task(self._close(run))
@@ -423,9 +422,8 @@ class Runs:
             await asyncio.wait([task])
         while not self._closing:
             try:
-                await asyncio.to_thread(
-                    self._signed.sign, run.name, self._journal.recall(f"{run.name}/sealed", "sealed")
-                )
+                sealed = self._journal.recall(f"{run.name}/sealed", "sealed")
+                await asyncio.to_thread(self._signed.sign, run.name, sealed)
                 away = await self._announcements.ended(run.name)
                 self._journal.erase(f"{run.name}/")
                 self._marks.note_closed(run.name, away)

@@ -18,6 +18,7 @@ from privity.common.protocol.combiner_tree import combiners_needed
 from privity.common.protocol.round import Round, Tables
 from privity.common.protocol.secure_sum_method import SumKind
 from privity.common.protocol.session import Session
+from privity.common.synthesis.inference.pooled_estimates import excess_of, noise_distance
 
 CORES = 2
 """Of each machine that the seconds are for."""
@@ -27,9 +28,6 @@ SAMPLE_PRODUCTS, SAMPLE_POWERS = 2_000, 5
 CELL_SECONDS, RELAYED_SECONDS = 3e-7, 1.7e-8
 """What a party takes to count a cell, draw its noise and keep it, and what the curator takes for a byte that passes it,
 each on one core (docs/benchmarks/secure_sums.md)."""
-
-LAPLACE_MEAN = math.sqrt(0.5)
-"""Mean absolute value of Laplace noise over its standard deviation."""
 
 
 @dataclass(frozen=True)
@@ -153,7 +151,9 @@ class Planner:
         plaintexts = [self._plaintexts(round_, cells) for round_, cells in rounds]
         sizes = [(cells, count) for (_, cells), count in zip(rounds, plaintexts, strict=True)]
         sent = sum(self._payload_bytes(cells, count) for cells, count in sizes)
-        errors = [_error(t) for name, t in self._session.record.measured if name == phase]
+        errors = [
+            _error(t, self._session.noise_variables) for name, t in self._session.record.measured if name == phase
+        ]
         return PhasePlan(
             phase=phase,
             epsilon=spent.epsilon,
@@ -202,7 +202,7 @@ class Planner:
         return counting + max(relaying, plaintexts * max(one + combine, 2 * self._arithmetic.power) / CORES)
 
 
-def _error(table: NoisyTable) -> float:
+def _error(table: NoisyTable, variables: Fraction) -> float:
     """Half of the mean absolute noise of all cells, over the rows."""
-    noise = LAPLACE_MEAN * math.sqrt(table.variance)
-    return min(1.0, table.counts.size * noise / (2 * table.rows))
+    noise = noise_distance(table.counts.size * math.sqrt(table.variance), table.rows, excess_of(table, variables))
+    return min(1.0, noise)

@@ -8,6 +8,7 @@ from typing import Any
 
 from privity.assessment.planning import secure_sum_choice
 from privity.assessment.planning.cost_forecast import PhasePlan, Planner
+from privity.assessment.planning.pair_forecast import PairForecast, pair_forecast
 from privity.assessment.planning.pure_and_approximate import LIKELY_DELTA, BothKinds, both_kinds
 from privity.assessment.planning.secure_sum_choice import SumChoice
 from privity.common.data.schema import Schema
@@ -18,6 +19,7 @@ from privity.common.privacy.run_budget import RhoBudget
 from privity.common.protocol.evaluation_scores import evaluation_of
 from privity.common.protocol.secure_sum_method import sum_kind
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
+from privity.common.release.report.quality import CHANGED
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.runs.modelled_together import Together, foreseen, in_words
 from privity.common.runs.planned_run import planned_session, rehearse
@@ -42,6 +44,7 @@ class Planned:
             own way.
         sums: what its sums would take by masks and by Paillier; None if it takes none over parties.
         together: what would be modelled together and what alone; None if nothing is known to be alone.
+        pairs: of which pairs of attributes its report will tell; None where that is not said.
     """
 
     phases: list[PhasePlan]
@@ -52,6 +55,7 @@ class Planned:
     categories: CategoryBudget | None = None
     sums: SumChoice | None = None
     together: Together | None = None
+    pairs: PairForecast | None = None
 
 
 def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Planned:
@@ -92,7 +96,8 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
     phases = planner.phases()
     sums = secure_sum_choice.compared(session, tolerate, phases, kind, request["key_bits"])
     together = foreseen(declared, [*rows.values()], tolerate, name, settings, epsilon, asked_delta, epsilon - asked)
-    return Planned(phases, compared, kinds, session.record.inference, hidden, first, sums, together)
+    fit, pairs = session.record.inference, pair_forecast(session)
+    return Planned(phases, compared, kinds, fit, hidden, first, sums, together, pairs)
 
 
 def open_domains(schema: Schema) -> list[str]:
@@ -129,6 +134,7 @@ def plan_document(request: dict[str, Any], rows: dict[str, int], plan: Planned) 
             },
             "seconds": round(sum(phase.seconds for phase in phases), 2),
         },
+        "pairs": None if plan.pairs is None else plan.pairs.to_dict(),
         "undiscovered": list(plan.hidden),
         "inference": None if plan.inference is None else plan.inference.document(),
         "pure_or_approximate": _compared(plan),
@@ -187,6 +193,8 @@ def show_plan(plan: Planned, rows: dict[str, int], request: dict[str, Any]) -> N
     if plan.together is not None:
         budget = parse_epsilon(request["epsilon"]), parse_delta(request["delta"])
         say(*in_words(plan.together.to_dict(), sum(rows.values()), *budget))
+    if plan.pairs is not None:
+        say(_pairs(plan.pairs))
     if plan.hidden:
         say(_undiscovered(plan, len(rows), request["algorithm"]))
     if plan.inference is not None:
@@ -194,6 +202,17 @@ def show_plan(plan: Planned, rows: dict[str, int], request: dict[str, Any]) -> N
     if plan.sums is not None:
         plan.sums.show()
     _show_compared(plan)
+
+
+def _pairs(pairs: PairForecast) -> str:
+    """What the report will tell of pairs."""
+    if not pairs.measured:
+        return f"pairs: none of {pairs.pairs:,} measured together."
+    told = (
+        f"pairs: {pairs.measured:,} of {pairs.pairs:,} measured together, of {pairs.told:,} the report can tell whether"
+    )
+    told += f" their dependence was kept (noise in Cramer's V of at most {CHANGED:g})"
+    return f"{told}." if pairs.error is None else f"{told}; error of a pair by all tables together: {pairs.error:.3f}."
 
 
 def _undiscovered(plan: Planned, parties: int, algorithm: str) -> str:

@@ -20,13 +20,13 @@ from benchmarks.data import Data
 from benchmarks.experiment import Experiment, Point, Record, Table, Values, grid, values_of
 from benchmarks.experiments.discovered_ends import DELTA, EPSILON, apart, right_bars, share_of
 from benchmarks.experiments.report import privity, review
-from benchmarks.methods.packaged_tables import FILES, OTHER_FILES, packaged, without_open_texts
+from benchmarks.methods.packaged_tables import ENDS, FILES, OTHER_FILES, packaged
 from benchmarks.methods.seeded_discovery import points
 from privity.common.data.schema import load_schema
 from privity.common.release.report.overview import overview_of
 
-DRAFTED, WITHOUT = "as drafted", "left out by hand"
-"""What becomes of the texts that the draft leaves to be discovered."""
+DRAFTED, KNOWN = "as drafted", "with the ends that a person gives"
+"""What becomes of the numbers that the draft says so few rows would not tell."""
 
 WARNINGS = "Warning", "- ", "Algorithm:"
 """How lines begin that tell of no refusal."""
@@ -42,23 +42,27 @@ def measure(point: Point, _seed: int, data: Data) -> Values:
         table, schema, out = folder / "table.csv", folder / "schema.json", folder / "release"
         rows.to_csv(table, index=False)
         try:
-            path(table, schema, out, without_texts=point["texts"] == WITHOUT)
+            path(table, schema, out, ENDS[point["data"]] if point["numbers"] == KNOWN else ())
         except subprocess.CalledProcessError as error:
             return {**of_table, "outcome": refusal(error), "seconds": time.perf_counter() - started}
         seconds, left = time.perf_counter() - started, len(rows.columns) - len(load_schema(out / "schema.json").names)
         return {**of_table, "outcome": "release", "seconds": seconds, "left out": left, **held_against(table, out)}
 
 
-def path(table: Path, schema: Path, out: Path, *, without_texts: bool) -> None:
+def path(table: Path, schema: Path, out: Path, ends: Sequence[str] = ()) -> None:
     """Make a release, with the ledger beside it.
+
+    Args:
+        ends: what a person gives of numbers, as ``schema review`` takes it.
 
     Raises:
         subprocess.CalledProcessError: of the first command that fails.
     """
     state = out.parent / "state"
     privity("schema", "draft", table, "--out", schema, state=state)
-    if without_texts:
-        without_open_texts(table, schema)
+    open_ = {attribute.name for attribute in load_schema(schema).attributes if attribute.discover}
+    if given := [word for each in ends if each.partition("=")[0] in open_ for word in ("--bins", each)]:
+        privity("schema", "review", schema, *given, state=state)
     privity(*review(schema), state=state)
     privity("schema", "check", schema, "--data", table, state=state)
     total = ("--total-epsilon", EPSILON, "--total-delta", DELTA)
@@ -92,7 +96,8 @@ def held_against(table: Path, out: Path) -> Values:
 
 
 def points_of(quick: bool) -> list[Point]:
-    return grid(data="gss" if quick else (*FILES, *OTHER_FILES), texts=(DRAFTED, WITHOUT))
+    drafted = grid(data="gss" if quick else (*FILES, *OTHER_FILES), numbers=DRAFTED)
+    return [*drafted, *grid(data="gss" if quick else tuple(ENDS), numbers=KNOWN)]
 
 
 def broken(records: Sequence[Record]) -> list[str]:
@@ -118,16 +123,16 @@ HOLD = 0.93
 """Of all published error bars."""
 
 
-def shown(texts: str) -> Table:
+def shown(numbers: str) -> Table:
     return Table(
-        texts,
+        numbers,
         ("data",),
         {
             "rows": "rows:0", "columns": "columns:0", "outcome": "outcome", "seconds": "seconds:0",
             "left out": "left out:0", "numbers": "numbers:0", "rows beyond": "beyond:4", "invented": "invented:4",
             "KS": "ks:4", "bars that hold": share_of("held", "bars"),
         },
-        where={"texts": texts},
+        where={"numbers": numbers},
     )  # fmt: skip
 
 
@@ -135,7 +140,7 @@ EXPERIMENT = Experiment(
     title="What becomes of real tables by the documented path",
     points=points_of,
     measure=measure,
-    shows=(shown(DRAFTED), shown(WITHOUT)),
+    shows=(shown(DRAFTED), shown(KNOWN)),
     tables=(),
     code=("common/synthesis", "common/data", "common/privacy"),
     alone=lambda _: True,

@@ -34,6 +34,20 @@ OTHER_FILES = {
 """The same, on which no constant was chosen."""
 
 
+ENDS = {
+    "gss": ("year=1972,2022,10", "age=18,99,10", "hompop=1,20,10", "hours=0,89,10", "weight=0,10,10"),
+    "coffee_quality": (
+        "grading_date=2021-01-01,2024-12-31,10", "overall=0,10,20", "total_cup_points=0,100,20",
+        "moisture_percentage=0,100,20",
+    ),
+    "loanapp": ("appinc=0,1000,10", "loanamt=0,1000,10", "price=0,2000,10"),
+    "wage1": (
+        "wage=0,40,10", "exper=0,60,10", "tenure=0,60,10", "lwage=-1,4,10", "expersq=0,3600,10", "tenursq=0,3600,10",
+    ),
+}  # fmt: skip
+"""What a person knows that numbers may be who has read what the table is about, not the table; and ten bins or so."""
+
+
 def packaged(name: str, data: Data) -> pd.DataFrame:
     """The table of a package: of one in the folder of data, of an installed one, or of one installed for this alone."""
     package, file = {**FILES, **OTHER_FILES}[name]

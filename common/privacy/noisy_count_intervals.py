@@ -25,6 +25,12 @@ TAIL = 40
 DEVIATIONS = 12
 """Standard deviations beyond which the sum of many has less than that."""
 
+NEARLY_NORMAL = 0.1
+"""Excess kurtosis up to which a law is taken for a normal one with a correction."""
+
+WIDE = Fraction(1000)
+"""Scale of a law whose steps do not matter."""
+
 LARGEST_LATTICE = 1 << 22
 """Points of a lattice on which a law is computed."""
 
@@ -48,6 +54,20 @@ def half_width(law: NoiseLaw, variables: Fraction, cells: int = 1, level: Fracti
         raise ValueError("a level is between 0 and 1, and noise is one variable at least")
     width_of = _gaussian if law.name == GAUSSIAN else _laplace
     return width_of(law.scale, float(variables * cells), float(level))
+
+
+@lru_cache(maxsize=4096)
+def deviations(excess: float, level: Fraction = LEVEL) -> float:
+    """Standard deviations within which noise lies with probability ``level``, by its excess kurtosis.
+
+    Of a sum of Laplace variables of this kurtosis: 3 is that of one, 0 that of a normal law.
+    """
+    normal = float(ndtri((1 + float(level)) / 2))
+    if excess < NEARLY_NORMAL:
+        # The first term of the Cornish-Fisher expansion.
+        return normal + max(excess, 0.0) * (normal**3 - 3 * normal) / 24
+    variables = round(3 / min(excess, 3.0), 2)
+    return _laplace(WIDE, variables, float(level)) / (float(WIDE) * math.sqrt(2 * variables))
 
 
 def _laplace(scale: Fraction, variables: float, level: float) -> int:

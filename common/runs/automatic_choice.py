@@ -23,6 +23,7 @@ from privity.common.protocol.evaluation_scores import evaluation_of
 from privity.common.protocol.run_terms import AUTO
 from privity.common.runs.planned_run import planned_session
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.inference.pooled_estimates import noise_distance
 from privity.common.synthesis.learning.domain_discovery import stand_in
 
 RULES = 1
@@ -126,6 +127,5 @@ def noise_part(schema: Schema, party_rows: Sequence[int], tolerate: int, epsilon
     if not pairs:
         return 0.0
     deviation = math.sqrt(session.noise_variance(len(schema.domain) - 1, budget.whole / 2))
-    # Half of what noise of this deviation is in the mean, cell by cell.
-    moved = [min(1.0, deviation / math.sqrt(2 * math.pi) * cells / session.rows) for cells in pairs]
+    moved = [min(1.0, noise_distance(deviation * cells, session.rows)) for cells in pairs]
     return sum(moved) / len(moved)

@@ -19,7 +19,8 @@ from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session, complete
 from privity.common.runs.planned_run import planned_session
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.learning.budget_split import MEAN_OF_NORMAL, tables_for
+from privity.common.synthesis.inference.pooled_estimates import noise_distance
+from privity.common.synthesis.learning.budget_split import tables_for
 from privity.common.synthesis.learning.category_discovery import after_categories
 from privity.common.synthesis.learning.domain_discovery import LIKELY_BINS, SHARE, stand_in, undiscovered
 from privity.common.text.first_few import first_few
@@ -179,7 +180,7 @@ def _out_of_reach(session: Session, share: Share, together: int) -> tuple[str, .
     Half of the share goes to as few tables as so many attributes need.
     """
     deviation = math.sqrt(session.noise_variance(max(1, together // 2), share / 2))
-    of_cell = MEAN_OF_NORMAL / 2 * deviation / session.rows
+    of_cell = noise_distance(deviation, session.rows)
     sizes = session.schema.domain
     first, second = sorted(sizes)[:2]
     least = [size * (second if size == first else first) * of_cell for size in sizes]

@@ -25,8 +25,9 @@ PYTHON = {
 """Names of ``privity`` by what they are about. What is left are algorithms."""
 
 RETURNED = (
-    "connections.Consortium", "connections.Run", "marginals.Marginals", "marginals.Marginal", "releases.Statement",
-    "progress_and_plans.Plan", "progress_and_plans.Progress", "progress_and_plans.Status",
+    "connections.Consortium", "connections.Run", "marginals.Marginals", "marginals.Marginal",
+    "marginals.EstimatedMarginal", "releases.Statement", "progress_and_plans.Plan", "progress_and_plans.Progress",
+    "progress_and_plans.Status",
 )  # fmt: skip
 """Classes beside ``privity`` that are never made by their name, but returned."""
 

@@ -6,10 +6,11 @@ import json
 import shlex
 from contextlib import closing
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from privity.asked_fields import asked_fields
 from privity.common.data.attribute import ROLES
 from privity.common.data.dialect import dialect_option
 from privity.common.data.file_look import Look, look_at
@@ -33,11 +34,11 @@ from privity.common.storage.safe_files import read_regular, refuse_existing, wri
 from privity.common.synthesis.learning.category_discovery import open_texts
 from privity.common.synthesis.learning.domain_discovery import undiscovered
 from privity.common.text.first_few import first_few
-from privity.common.text.terminal import agreed, can_ask, say
+from privity.common.text.terminal import can_ask, say
 from privity.discovery import Discover
 from privity.interfaces.cli.options import DialectOption, row_options
 from privity.interfaces.cli.schema_combinations import combinations
-from privity.interfaces.cli.schema_ends import asked_ends, asked_of_few_rows, tell_few_rows, with_given_bins
+from privity.interfaces.cli.schema_ends import asked_of_few_rows, tell_few_rows, with_given_bins
 from privity.interfaces.cli.schema_types import types
 from privity.party.sources.address import Address, Form, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows
@@ -46,11 +47,6 @@ from privity.party.sources.inspection import inspect
 from privity.party.sources.open_rows import open_rows
 from privity.party.sources.repeated_keys import repeated_keys
 from privity.party.sources.rows import Rows
-
-ENDS_QUESTION = (
-    "  Smallest and largest possible value, with a space between them, and a number of bins if it is not to be "
-    "discovered (empty: as it is)?"
-)
 
 schema_app = typer.Typer(help="Draft, check or discover the schema of a table.", no_args_is_help=True)
 schema_app.command("types")(types)
@@ -204,7 +200,7 @@ def review(
     elif bins and not can_ask():
         declared = []
     else:
-        document, declared = _asked(document, str(schema_file))
+        document, declared = asked_fields(document, str(schema_file))
     document = declared_public(document, declared, role)
     left = parse_schema(document, str(schema_file)).undeclared
     write_text(json.dumps(document, indent=2, ensure_ascii=False) + "\n", schema_file, private=True)
@@ -219,19 +215,6 @@ def review(
         )  # fmt: skip
     if left:
         say(f"Not declared public yet: {first_few(left)}. No release is made by the schema until they are.")
-
-
-def _asked(document: dict[str, Any], file: str) -> tuple[dict[str, Any], list[str]]:
-    """Ask about each field that is still marked: the document with the ends that were given, and what is public."""
-    declared = []
-    for name in parse_schema(document, file).undeclared:
-        say(f"{name}: {undeclared_in_words(parse_schema(document, file), document)[name]}")
-        field = next(field for field in document["fields"] if field["name"] == name)
-        if field.get("domain") == "discover" and field["type"] != "string":
-            document = asked_ends(document, name, file, ENDS_QUESTION) or document
-        if agreed("  Is all of that known without the rows, and so public?"):
-            declared.append(name)
-    return document, declared
 
 
 @schema_app.command("discover")

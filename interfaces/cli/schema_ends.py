@@ -6,35 +6,15 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
+from privity.asked_fields import asked_ends
 from privity.common.data.schema import Schema, parse_schema
-from privity.common.errors import Catalogue, PrivityError, ProblemsFound
+from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import USUAL, Budget
 from privity.common.runs.few_rows import DECLARED_BINS, hidden_numbers, in_words, with_ends
 from privity.common.text.first_few import FEW
-from privity.common.text.terminal import answer, say
+from privity.common.text.terminal import say
 
 PLACEHOLDERS = "SMALLEST,LARGEST"
-
-
-def asked_ends(document: dict[str, Any], name: str, file: str, question: str, *bins: str) -> dict[str, Any] | None:
-    """The document with the ends that a person gives when asked; None if the answer is empty.
-
-    Args:
-        bins: how many there are if the answer does not say; without any the number stays to be discovered.
-    """
-    while texts := _texts(answer(question)):
-        try:
-            return with_ends(document, name, [*texts, *bins][:3], file)
-        except ProblemsFound as error:
-            say(*error.problems)
-    return None
-
-
-def _texts(answered: str) -> list[str]:
-    """Two ends of as many words each, as a time may have several, and what stands behind them."""
-    words = answered.split()
-    each = len(words) // 2
-    return [" ".join(words[:each]), " ".join(words[each : 2 * each]), *words[2 * each :]] if each else words
 
 
 def asked_of_few_rows(document: dict[str, Any], rows: int, file: str, budget: Budget) -> dict[str, Any]:

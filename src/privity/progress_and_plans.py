@@ -128,6 +128,7 @@ class Plan(Shown):
             ("rows taken to be held", held),
             *((f"{party} would refuse", "; ".join(reasons)) for party, reasons in self.refusals.items()),
             ("revealed", f"{total['cells']:,} cells"),
+            *((("pairs of attributes", _pairs(pairs)),) if (pairs := self.document["pairs"]) else ()),
             ("sent by a party", f"{total['bytes'] / 1000:,.0f} kB"),
             ("sums", f"{total['seconds']:,.1f} s on machines like this one"),
             *(("modelled together", told) for told in in_words(self.document.get("together"), *self._public)),
@@ -136,3 +137,7 @@ class Plan(Shown):
         shown = self.phases[[*SHOWN]].assign(epsilon=[f"{epsilon:.6g}" for epsilon in self.phases["epsilon"]])
         error = [f"{error:.3f}" if error == error else "" for error in self.phases["error"].astype(float)]
         return Summary(f"Plan of {request['algorithm']}", facts, table=shown.assign(error=error))
+
+
+def _pairs(pairs: dict[str, Any]) -> str:
+    return f"{pairs['measured']:,} of {pairs['pairs']:,} measured together; the report can tell of {pairs['told']:,}"

@@ -13,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from privity import given
+from privity.asked_fields import asked_fields
 from privity.column_types import Types, drafted_types, open_schema
 from privity.common.data import schema as read
 from privity.common.data.field_keys import FORM
@@ -243,6 +244,20 @@ class Schema:
                 + "".join(f". {told}" for told in self._few_rows()),
             )  # fmt: skip
         found = Schema(declared_public(self._document, names, role))
+        found._drafted_for = self._drafted_for
+        return found
+
+    def review(self, role: str = "data owner") -> Schema:
+        """Ask about each field that is still marked, here and now: a draft with the answers, which is left as it is.
+
+        Of a number that is to be discovered it asks for the smallest and largest possible value. What is answered with
+        yes is declared public, as by ``reviewed``.
+
+        Raises:
+            ProblemsFound: a role that there is not.
+        """
+        document, declared = asked_fields(self.table_schema(), "schema")
+        found = Schema(declared_public(document, declared, role))
         found._drafted_for = self._drafted_for
         return found
 

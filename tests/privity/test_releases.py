@@ -94,6 +94,35 @@ def test_marginals_have_labels_and_error_bars(release: Release, folder: Path) ->
     assert f"{ward.half_width}" in repr(ward)
 
 
+def test_an_estimate_pools_all_marginals_and_knows_its_error(release: Release) -> None:
+    single = release.marginals.estimate("ward")
+    assert single is not None
+    assert single.whole
+    assert single.tables > 1
+    assert single.counts.index.tolist() == ["north", "south", "west"]
+    assert single.counts["count"].sum() == pytest.approx(ROWS)
+    true = people(ROWS)["ward"].value_counts()
+    assert all(
+        abs(single.counts["count"][name] - true[name]) <= 6 * single.counts["half_width"][name] for name in true.index
+    )
+    (alone,) = release.marginals.over("ward")
+    assert single.standard_error([1, 0, 0]) < alone.half_width
+    assert single.standard_error([1, 1, 1]) == pytest.approx(0, abs=1e-6)
+    assert single.standard_error([1, 0, 0]) == pytest.approx(single.covariance.iloc[0, 0] ** 0.5)
+    pair = next(m for m in release.marginals if len(m.attributes) == 2).attributes[::-1]
+    together = release.marginals.estimate(*pair)
+    assert together is not None
+    assert together.counts.index.names == list(pair)
+    assert together.covariance.index.equals(together.counts.index)
+    assert "estimated from" in repr(together)
+    assert release.marginals.estimate(*release.schema.names) is None
+    for wrong in (("ward", "ward"), ("nothing",), ()):
+        with pytest.raises(privity.PrivityError, match="attributes"):
+            release.marginals.estimate(*wrong)
+    with pytest.raises(privity.PrivityError, match="weights"):
+        single.standard_error([1, 2])
+
+
 def test_the_statement_has_exact_figures_that_read_as_decimals(release: Release) -> None:
     statement = release.statement
     assert (statement.epsilon, statement.delta) == (2, 0)

@@ -6,6 +6,8 @@ import copy
 import html
 import json
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -185,3 +187,22 @@ def test_a_schema_is_discovered_and_charged():
     assert abs((pd.to_numeric(made["pay"]) == 0).mean() - (rows()["pay"] == 0).mean()) < 0.03
     with pytest.raises(PrivityError, match="delta"):
         Schema.discover(rows(), types=types, epsilon=1, population="people")
+
+
+@pytest.mark.process
+def test_a_draft_is_reviewed_by_answers():
+    """As in a notebook: each question is answered by a line; an end of the input is no."""
+    script = (
+        "import pandas as pd; from privity.schemas import Schema\n"
+        "table = pd.DataFrame({'age': range(900), 'sex': ['m', 'f', 'f'] * 300, 'town': ['Bern', 'Chur'] * 450})\n"
+        "draft = Schema.draft(table, keep=['age']); found = draft.review()\n"
+        "print(found.table_schema()['fields'][0]['constraints'], found.undeclared, draft.undeclared)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], input="0 120\ny\nn\n", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].endswith(
+        "{'minimum': 0, 'maximum': 120} ('sex', 'town') ('age', 'sex', 'town')"
+    )
+    assert "sex: string, f, m" in done.stdout

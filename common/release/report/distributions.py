@@ -12,9 +12,8 @@ import numpy.typing as npt
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema
-from privity.common.privacy.noisy_count_intervals import half_width
-from privity.common.release.report.best_marginals import BestMargins, Margin
 from privity.common.release.report.number_texts import count
+from privity.common.synthesis.inference.pooled_estimates import Pooled, PooledEstimates
 
 DEVIATIONS = 1.96
 
@@ -53,22 +52,22 @@ def sampling_deviation(share: float, rows: int) -> float:
 
 @dataclass(frozen=True)
 class Measured:
-    """Shares of codes in a noisy marginal beside those of synthetic rows.
+    """Shares of codes by the noisy marginals beside those of synthetic rows.
 
     Attributes:
         margin: None if no table tells the codes.
-        rows: that 1 stands for: of the table, without those that are absent.
+        rows: that 1 stands for: of the tables, without those that are absent.
         absent: places of absent rows as measured, if the schema has such.
     """
 
     shares: tuple[Share, ...]
-    margin: Margin | None
+    margin: Pooled | None
     rows: int
     absent: int | None = None
 
     @property
     def half_width(self) -> float | None:
-        """Error bar of each share."""
+        """Error bar of each share, the widest of them."""
         return self.margin.half_width / self.rows if self.margin else None
 
     @property
@@ -95,8 +94,9 @@ class Measured:
         noisy, width = None, 0.0
         if self.margin is not None:
             noisy = sum(share.noisy or 0 for share in some)
-            cells = self.margin.cells * len(some)
-            width = half_width(self.margin.table.law, self.margin.variables, cells) / self.rows
+            weights = np.zeros(self.margin.counts.shape)
+            weights[list(codes)] = 1
+            width = self.margin.half_width_of(weights) / self.rows
         # Of shares that exclude each other the squares add up to no more than this.
         drawn = math.hypot(*(share.drawn for share in some))
         return Share(label, noisy, width, sum(share.synthetic for share in some), drawn)
@@ -122,7 +122,7 @@ class Distribution:
     parts: tuple[tuple[str, Measured], ...] = ()
 
 
-def distributions(best: BestMargins, table: CodedTable) -> list[Distribution]:
+def distributions(pooled: PooledEstimates, table: CodedTable) -> list[Distribution]:
     """Of every attribute of the schema, in its order.
 
     Args:
@@ -131,25 +131,25 @@ def distributions(best: BestMargins, table: CodedTable) -> list[Distribution]:
     schema, found = table.schema, []
     for place, attribute in enumerate(schema.attributes):
         if attribute.discover:
-            found.append(_of_grid(best, table, place))
+            found.append(_of_grid(pooled, table, place))
             continue
-        margin = best.one(place)
+        margin = pooled.one(place)
         whole = _measured(attribute, attribute.labels, margin, _counts(table, place, attribute.size))
         parts = []
         if margin is None:
-            for index in sorted(best.parts.get(place, ())):
+            for index in pooled.parts.get(place, ()):
                 synthetic = _counts(table, index, schema.derived.domain[index])
                 labels = labels_of_part(schema, index)
-                parts.append((schema.derived.names[index], _measured(None, labels, best.part(place, index), synthetic)))
+                parts.append((schema.derived.names[index], _measured(None, labels, pooled.part(index), synthetic)))
         found.append(Distribution(attribute, whole, tuple(parts)))
     return found
 
 
-def _of_grid(best: BestMargins, table: CodedTable, place: int) -> Distribution:
+def _of_grid(pooled: PooledEstimates, table: CodedTable, place: int) -> Distribution:
     """Of an attribute without a domain: by the coarsest that was measured: its grid has too many cells to show."""
     schema = table.schema
     index = schema.derived.levels(place)[-1]
-    margin = best.part(place, index) if index in best.parts.get(place, ()) else best.one(place)
+    margin = pooled.part(index) if index in pooled.parts.get(place, ()) else pooled.one(place)
     synthetic = _counts(table, index, schema.derived.domain[index])
     return Distribution(schema.attributes[place], _measured(None, labels_of_part(schema, index), margin, synthetic))
 
@@ -159,23 +159,22 @@ def _counts(table: CodedTable, index: int, size: int) -> Numbers:
 
 
 def _measured(
-    attribute: Attribute | None, labels: tuple[str, ...], margin: Margin | None, synthetic: Numbers
+    attribute: Attribute | None, labels: tuple[str, ...], margin: Pooled | None, synthetic: Numbers
 ) -> Measured:
     """Shares of the rows that are there, if some may be absent."""
     shown = len(labels)
     absent: int | None = None
-    rows = margin.table.rows if margin else 1
+    rows = margin.rows if margin else 1
     if attribute is not None and attribute.absent_code is not None:
         shown = attribute.present
         if margin is not None:
-            absent = int(margin.counts[attribute.absent_code])
+            absent = round(float(margin.counts[attribute.absent_code]))
             rows = max(1, rows - absent)
-    width = margin.half_width / rows if margin else 0.0
     shares = tuple(
         Share(
             labels[code],
-            int(margin.counts[code]) / rows if margin else None,
-            width,
+            float(margin.counts[code]) / rows if margin else None,
+            float(margin.half_widths[code]) / rows if margin else 0.0,
             part := float(synthetic[code] / synthetic.sum()),
             sampling_deviation(part, int(synthetic.sum())),
         )
@@ -188,9 +187,17 @@ def labels_of_part(schema: Schema, index: int) -> tuple[str, ...]:
     """What each value of something derived stands for: the categories that have it, the first and last of bins."""
     derived = schema.derived
     attribute = schema.attributes[derived.base[index]]
-    codes = derived.derive(index, np.arange(attribute.size))
+    return labels_of_groups(attribute, derived.derive(index, np.arange(attribute.size)), derived.domain[index])
+
+
+def labels_of_groups(attribute: Attribute, codes: npt.NDArray[np.integer], groups: int) -> tuple[str, ...]:
+    """The same of groups of an attribute's codes.
+
+    Args:
+        codes: the group of each code.
+    """
     labels = []
-    for value in range(derived.domain[index]):
+    for value in range(groups):
         having = np.flatnonzero(codes == value).tolist()
         names = [attribute.labels[code] for code in having]
         whole = having == list(range(having[0], having[-1] + 1)) if having else False

@@ -2,23 +2,28 @@
 
 Let D = A N B' be the departure of an r x c table N from the product of its margins, A = I - p 1', p the share of
 each row, B likewise for columns. Cramer's V is made of phi^2 = sum w_ij D_ij^2 / n^2 with w_ij = 1 / (p_i q_j), a
-quadratic form of N. Independent noise of variance v on every cell adds v sum w_ij S_ii T_jj / n^2 to it in
-expectation, S = A A' and T = B B', with a variance of v^2 (2 sum w_ij w_kl S_ik^2 T_jl^2 + k sum_m (sum w_ij A_im^2
-B_jm^2)^2) / n^4, k the excess kurtosis of the noise. So what noise adds is taken off, and what it would reach by
-chance is known.
+quadratic form of N. The noise on N is taken for three independent parts: one of variance v on every cell less the
+means of its row and column, and one on the sums of rows and of columns, of variances s and t, less their means. (Of
+independent noise of variance v on every cell s is c v, and t is r v.) So the noise on D has the covariance
+C = v P x Q + s P x b b' + t a a' x Q, P and Q being I less the mean, a = 1/r - p and b = 1/c - q. It adds
+sum w_ij C_ij,ij / n^2 to phi^2 in expectation, with a variance of (2 sum w_ij w_kl C_ij,kl^2 + k v^2 sum_ml (sum w_ij
+P_im^2 Q_jl^2)^2) / n^4, k the excess kurtosis of the noise. So what noise adds is taken off, and what it would reach
+by chance is known.
 
-Where there is a dependence, noise moves it in proportion, too: by v |2 A' (W o D) B - R 1' - 1 C'|^2 / n^4, o cell
-by cell, with R_i = sum_j w_ij D_ij^2 / p_i and C_j alike, as the weights follow from noisy margins (each less its
-mean). Both variances together give the error bar of V, by a normal law. It is of V as it is weighted here, so that
-it may end below a V that is made by rare cells.
+Where there is a dependence, noise moves it in proportion, too: by the variance of the sum of L o N, o cell by cell,
+with L = 2 A' (W o D) B - R 1' - 1 C', R_i = sum_j w_ij D_ij^2 / p_i and C_j alike, as the weights follow from noisy
+margins (each less its mean). Both variances together give the error bar of V, by a normal law.
 
 A cell that is rarer than its noise is large weighs as one that is as common: otherwise the rarest cells, of which a
-noisy marginal says nothing, would decide. Only a departure that no noise makes has its own weight.
+noisy marginal says nothing, would decide. Only a departure that no noise makes has its own weight. What the rare
+cells together seem to add at their own weights, less what noise adds, lengthens the error bar: it may still end below
+a V that is made by a few of them.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -55,33 +60,53 @@ class Strength:
         return self.v > self.noise
 
 
-def strength(
-    counts: npt.NDArray[np.integer], rows: int, variance: float = 0.0, excess: float = 0.0, sure: float = 0.0
-) -> Strength:
+@dataclass(frozen=True)
+class Noise:
+    """Of a table's counts.
+
+    Attributes:
+        cells: variance on a count, less the means of its row and column: as if noise were independent on every cell.
+        across, down: the same of the sums of rows, and of columns.
+        excess: kurtosis of the noise on a count over that of a normal law.
+        sure: noise that hardly any cell of the table has.
+    """
+
+    cells: float
+    across: float
+    down: float
+    excess: float
+    sure: float
+
+
+NOTHING = Noise(0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def strength(counts: npt.NDArray[np.number], rows: int, noise: Noise = NOTHING) -> Strength:
     """Strength of the association of the two axes; V is divided by the categories that are there.
 
     Args:
         counts: shape (r, c); may be negative if they are noisy.
         rows: what they would add up to without noise.
-        variance, excess: of the noise on each count: its variance and excess kurtosis.
-        sure: noise that hardly any cell of the table has.
     """
-    (found,) = strengths(counts[None], *(np.array([x], dtype=np.float64) for x in (rows, variance, excess, sure)))
+    (found,) = strengths(counts[None], np.array([rows], dtype=np.float64), [noise])
     return found
 
 
-def strengths(
-    counts: npt.NDArray[np.integer], rows: Numbers, variances: Numbers, excesses: Numbers, sure: Numbers
-) -> list[Strength]:
+def strengths(counts: npt.NDArray[np.number], rows: Numbers, noises: Sequence[Noise]) -> list[Strength]:
     """The same of many tables of one shape.
 
     Args:
         counts: shape (tables, r, c).
-        rows, variances, excesses, sure: shape (tables,).
+        rows: shape (tables,); noises: as many.
     """
     each = (slice(None), None, None)
     joint = counts / rows[each]
-    v = (variances / rows**2)[each]
+    v, s, t = (
+        (np.array(of, dtype=np.float64) / rows**2)[each]
+        for of in zip(*((noise.cells, noise.across, noise.down) for noise in noises), strict=True)
+    )
+    excesses = np.array([noise.excess for noise in noises])
+    sure = np.array([noise.sure for noise in noises])
     across, down, total = joint.sum(axis=2), joint.sum(axis=1), joint.sum(axis=(1, 2))
     (p, some_rows), (q, some_columns) = _shares(across), _shares(down)
     product = _outer(p, q)
@@ -90,24 +115,33 @@ def strengths(
     # What is in a cell is in its row and its column too: their product is not below its square.
     common = np.maximum(product, np.where(certain, apart**2, np.sqrt(v)))
     common[common == 0] = 1
-    by_chance = spreads = np.zeros(len(joint))
-    noise = v * _outer(_diagonal(p), _diagonal(q))
+    by_chance = spreads = rare = np.zeros(len(joint))
+    r, c = joint.shape[1:]
+    alpha, beta = (1 / r - p)[:, :, None], (1 / c - q)[:, None, :]
+    noise = v * (1 - 1 / r) * (1 - 1 / c) + s * (1 - 1 / r) * beta**2 + t * (1 - 1 / c) * alpha**2
     if v.any():
         with np.errstate(divide="ignore"):
             weights = np.where(v > 0, 1 / np.maximum(product, np.sqrt(v)), 0.0)
-        spread = 2 * (_squared_together(q, _squared_together(p, weights).swapaxes(1, 2)).swapaxes(1, 2) * weights).sum(
-            axis=(1, 2)
-        )
-        fourth = _squared(q, _squared(p, weights).swapaxes(1, 2)).swapaxes(1, 2)
-        quadratic = v[:, 0, 0] ** 2 * (spread + excesses * (fourth**2).sum(axis=(1, 2)))
+        cells, down = _squared(weights, 1), _squared(weights, 2)
+        cells_and = _squared(cells, 2)
+        spread = (
+            v**2 * cells_and
+            + s**2 * _alone(cells, beta, 2) + t**2 * _alone(down, alpha, 1)
+            + 2 * v * (s * _crossed(cells, beta, 2) + t * _crossed(down, alpha, 1))
+            + 2 * s * t * _crossed(_crossed(weights, alpha, 1), beta, 2)
+        )  # fmt: skip
+        fourth = v[:, 0, 0] ** 2 * excesses * (cells_and**2).sum(axis=(1, 2))
+        quadratic = 2 * (weights * spread).sum(axis=(1, 2)) + fourth
         terms = np.where(common == product, np.maximum(apart**2 - noise, 0) / common, 0.0)
         slope = 2 * _twice_centred(apart / common, p, q) - _by_margins(terms, p, q)
-        linear = v[:, 0, 0] * (slope**2).sum(axis=(1, 2))
+        linear = _moved(slope, v, s, t)
         by_chance, spreads = CHANCE * np.sqrt(quadratic), WITHIN * np.sqrt(quadratic + linear)
+        lighter = np.divide(1, product, out=1 / common, where=product > 0) - 1 / common
+        rare = np.where(v[:, 0, 0] > 0, np.maximum(0.0, ((apart**2 - noise) * lighter).sum(axis=(1, 2))), 0.0)
     phi = ((apart**2 - noise) / common).sum(axis=(1, 2))
     most = np.maximum(1, np.minimum(some_rows, some_columns) - 1)
     found, low, high = (
-        np.minimum(1.0, np.sqrt(np.maximum(0.0, x) / most)) for x in (phi, phi - spreads, phi + spreads)
+        np.minimum(1.0, np.sqrt(np.maximum(0.0, x) / most)) for x in (phi, phi - spreads, phi + spreads + rare)
     )
     bits = _information(apart, product, common, noise, certain)
     values = [found, np.maximum(found - low, high - found), bits, np.sqrt(by_chance / most)]
@@ -139,27 +173,29 @@ def _shares(margins: Numbers) -> tuple[Numbers, npt.NDArray[np.int64]]:
     return shares, np.asarray((margins > 0).sum(axis=1))
 
 
-def _diagonal(p: Numbers) -> Numbers:
-    """S_ii of the docstring: of S = I - p 1' - 1 p' + r p p'."""
-    return np.asarray(1 - 2 * p + p.shape[1] * p**2)
+def _squared(weights: Numbers, axis: int) -> Numbers:
+    """P o P times the weights along an axis, P being I less the mean: no square matrix is made."""
+    size = weights.shape[axis]
+    return np.asarray((1 - 2 / size) * weights + weights.sum(axis=axis, keepdims=True) / size**2)
 
 
-def _squared_together(p: Numbers, weights: Numbers) -> Numbers:
-    """sum_k S_ik^2 w_kj, shape as the weights: S is of rank 2 but for its diagonal, so no r x r matrix is made."""
-    size = p.shape[1]
-    powers = [np.ones_like(p), p, p**2]
-    sums = [(power[:, :, None] * weights).sum(axis=1) for power in powers]
-    # (p_i + p_k - r p_i p_k)^2, by powers of p_i.
-    of_powers = [sums[2], 2 * sums[1] - 2 * size * sums[2], sums[0] - 2 * size * sums[1] + size**2 * sums[2]]
-    found = (1 - 4 * p + 2 * size * p**2)[:, :, None] * weights
-    for power, some in zip(powers, of_powers, strict=True):
-        found = found + _outer(power, some)
-    return np.asarray(found)
+def _crossed(weights: Numbers, vector: Numbers, axis: int) -> Numbers:
+    """P o x x' times the weights along an axis."""
+    along = (vector * weights).sum(axis=axis, keepdims=True)
+    return np.asarray(vector**2 * weights - vector * along / weights.shape[axis])
 
 
-def _squared(p: Numbers, weights: Numbers) -> Numbers:
-    """sum_i A_im^2 w_ij, shape as the weights."""
-    return np.asarray((p[:, :, None] ** 2 * weights).sum(axis=1)[:, None, :] + (1 - 2 * p)[:, :, None] * weights)
+def _alone(weights: Numbers, vector: Numbers, axis: int) -> Numbers:
+    """x x' o x x' times the weights along an axis."""
+    return np.asarray(vector**2 * (vector**2 * weights).sum(axis=axis, keepdims=True))
+
+
+def _moved(slope: Numbers, v: Numbers, s: Numbers, t: Numbers) -> Numbers:
+    """Variance of the noise's sum, each cell times a slope; shape (tables,)."""
+    across, down = slope.mean(axis=2, keepdims=True), slope.mean(axis=1, keepdims=True)
+    level = slope.mean(axis=(1, 2), keepdims=True)
+    parts = (v * (slope - across - down + level) ** 2, s * (across - level) ** 2, t * (down - level) ** 2)
+    return np.asarray(sum(part.sum(axis=(1, 2)) for part in parts))
 
 
 def _information(

@@ -12,12 +12,12 @@ from privity.common.data.table_reading import read_table
 from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.release.release_contents import SYNTHETIC, Release
 from privity.common.release.release_folder import read_release
-from privity.common.release.report.best_marginals import BestMargins
 from privity.common.release.report.distributions import Distribution, distributions
 from privity.common.release.report.pair_strengths import Pair, pairs
 from privity.common.release.report.quality import Quality, Standing, quality, standing
 from privity.common.release.report.warnings import Warned, warnings
 from privity.common.release.synthetic_rows import rows_to_publish, synthesise_release
+from privity.common.synthesis.inference.pooled_estimates import PooledEstimates
 
 SEED = 0
 """Of the rows that stand for those which an unfinished release has not: the same ones each time."""
@@ -66,8 +66,8 @@ def overview(release: Release, table: CodedTable) -> Overview:
     tables = release.tables()
     variables = Fraction(release.marginals["noise_variables"])
     widths = [half_width(one.law, variables) for _, one in tables]
-    best = BestMargins(tables, release.schema.derived, variables)
-    shown, found = distributions(best, table), pairs(best, table)
+    pooled = PooledEstimates([one for _, one in tables], release.schema.derived, variables)
+    shown, found = distributions(pooled, table), pairs(pooled, table)
     return Overview(
         release,
         table,

@@ -142,6 +142,6 @@ def _words(attributes: tuple[Attribute, Attribute], synthetic: Numbers, noisy: N
     told = f"{attributes[0].name} = {attributes[0].labels[y]} and {attributes[1].name} = {attributes[1].labels[x]}:"
     told += f" {percent(shares[y, x], 1)} of the synthetic rows"
     if noisy is not None and pair.margin is not None:
-        rows = pair.margin.table.rows
+        rows = pair.margin.rows
         told += f", measured {percent(noisy[y, x] / rows, 1)} ± {percent(pair.margin.half_width / rows, 1)}"
     return f"{told}; {percent(alone[y, x], 1)} if the two were independent."

@@ -13,8 +13,8 @@ import numpy.typing as npt
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.contingency_tables import contingency_tables
 from privity.common.protocol.step_limits import TABLE_CELLS
-from privity.common.release.report.best_marginals import BestMargins, Margin
-from privity.common.release.report.noisy_association import Strength, strengths
+from privity.common.release.report.noisy_association import NOTHING, Noise, Strength, strengths
+from privity.common.synthesis.inference.pooled_estimates import Pooled, PooledEstimates
 
 CELLS_AT_ONCE = 1 << 22
 """Of pairs that are counted together, as whole numbers."""
@@ -25,8 +25,8 @@ MOST_SHOWN = 5_000
 TABLES_CELLS = 1 << 16
 """Of tables of one shape whose strength is found together."""
 
-Noisy = tuple[npt.NDArray[np.int64], int, float, float, float]
-"""Counts, rows, and the variance, excess and reach of the noise, as ``strengths`` takes them."""
+Noisy = tuple[npt.NDArray[np.number], int, Noise]
+"""Counts, rows and the noise, as ``strengths`` takes them."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Pair:
     a: int
     b: int
     measured: Strength | None
-    margin: Margin | None
+    margin: Pooled | None
     synthetic: Strength
 
     @property
@@ -46,21 +46,26 @@ class Pair:
         return (-(self.measured.v if self.measured and told else 0.0), -self.synthetic.v, self.a, self.b)
 
 
-def pairs(best: BestMargins, table: CodedTable) -> list[Pair]:
+def pairs(pooled: PooledEstimates, table: CodedTable) -> list[Pair]:
     """All pairs of attributes that have a domain and fit into a table, in the order of the schema."""
     domain = table.schema.domain
     known = [a for a, one in enumerate(table.schema.attributes) if not one.discover]
     every = [(a, b) for a, b in combinations(known, 2) if domain[a] * domain[b] <= TABLE_CELLS]
-    margins = [best.pair(a, b) for a, b in every]
-    measured = _strengths([None if one is None else _noisy(one) for one in margins])
+    margins = [pooled.of(a, b) for a, b in every]
+    measured = measured_strengths(margins)
     found: list[Pair] = []
     for some in _batches(every, domain):
-        tables = [(joint, table.rows, 0.0, 0.0, 0.0) for joint in contingency_tables(table, some)]
+        tables = [(joint, table.rows, NOTHING) for joint in contingency_tables(table, some)]
         for (a, b), synthetic in zip(some, _strengths(tables), strict=True):
             assert synthetic is not None
             place = len(found)
             found.append(Pair(a, b, measured[place], margins[place], synthetic))
     return found
+
+
+def measured_strengths(margins: Sequence[Pooled | None]) -> list[Strength | None]:
+    """Of estimates of pairs; None where there is none."""
+    return _strengths([None if one is None else _noisy(one) for one in margins])
 
 
 def shown(found: Sequence[Pair]) -> list[Pair]:
@@ -69,8 +74,9 @@ def shown(found: Sequence[Pair]) -> list[Pair]:
     return [pair for pair in found if id(pair) in kept]
 
 
-def _noisy(margin: Margin) -> Noisy:
-    return margin.counts, margin.table.rows, margin.variance, margin.excess, margin.sure
+def _noisy(margin: Pooled) -> Noisy:
+    of = margin.estimate.component_variance
+    return margin.counts, margin.rows, Noise(of((0, 1)), of((0,)), of((1,)), margin.excess, margin.surely)
 
 
 def _batches(pairs: Sequence[tuple[int, int]], domain: Sequence[int]) -> Iterator[list[tuple[int, int]]]:
@@ -98,8 +104,8 @@ def _strengths(tables: Sequence[Noisy | None]) -> list[Strength | None]:
         step = max(1, TABLES_CELLS // math.prod(shape))
         for start in range(0, len(places), step):
             some = places[start : start + step]
-            counts, *numbers = zip(*(tables[place] for place in some), strict=True)
-            together = strengths(np.stack(counts), *(np.array(x, dtype=np.float64) for x in numbers))
+            counts, rows, noise = zip(*(tables[place] for place in some), strict=True)
+            together = strengths(np.stack(counts), np.array(rows, dtype=np.float64), noise)
             for place, one in zip(some, together, strict=True):
                 found[place] = one
     return found

@@ -18,7 +18,6 @@ from privity.common.protocol.step_limits import TABLE_CELLS
 from privity.common.release.release_contents import ATTESTATIONS, MEANINGS, RELEASE_FILES, SCORES, Release, files_wanted
 from privity.common.release.release_folder import write_release
 from privity.common.release.report import TEMPLATES, number_texts, plain_words, quality
-from privity.common.release.report.best_marginals import Margin
 from privity.common.release.report.distributions import Measured
 from privity.common.release.report.heat_map_drawing import heat_map
 from privity.common.release.report.histogram_drawing import Histogram, histogram, lying
@@ -318,26 +317,24 @@ def _by_phase(tables: Sequence[tuple[str, Any]], widths: Sequence[int]) -> list[
 
 
 def _source(measured: Measured, release: Release) -> str:
-    """Which table a distribution was read from, and how."""
+    """Which tables a distribution was estimated from."""
     margin = measured.margin
     if margin is None:
         return "No noisy marginal of its categories was revealed: the synthetic rows only."
-    named = _table_name(margin, release.schema.derived.names)
-    text = f"Measured in {named}"
-    if margin.cells > 1:
-        text += f"; each share is the sum of {number_texts.counted(margin.cells, 'cell')}"
-    text += f". Error bar: ± {number_texts.count(margin.half_width)} rows of {number_texts.count(margin.table.rows)}."
+    entries, named = release.marginals["tables"], "one noisy marginal"
+    if len(margin.tables) == 1:
+        entry = entries[margin.tables[0]]
+        named += f", {' x '.join(entry['attributes'])} ({entry['phase']})"
+    else:
+        named = f"{number_texts.count(len(margin.tables))} noisy marginals together"
+    text = f"Estimated from {named}. Error bar: ± {number_texts.count(margin.half_width)} rows"
+    text += f" of {number_texts.count(margin.rows)}."
     if measured.absent is not None:
         text += (
-            f" {number_texts.counted(measured.absent, 'place')} of {number_texts.count(margin.table.rows)} are absent"
-            f" rows, as measured; shares are of the {number_texts.count(measured.rows)} others."
+            f" {number_texts.counted(measured.absent, 'place')} of {number_texts.count(margin.rows)} are absent"
+            f" rows, as estimated; shares are of the {number_texts.count(measured.rows)} others."
         )
     return text
-
-
-def _table_name(margin: Margin, names: Sequence[str]) -> str:
-    axes = " x ".join(names[a] for a in margin.table.attributes)
-    return f"the table {axes} ({margin.phase})"
 
 
 def _phases(run: dict[str, Any]) -> list[dict[str, Any]]:

@@ -166,7 +166,7 @@ def _attributes_below_noise_floor(shown: Sequence[Distribution]) -> Warned | Non
     )
     if not below_noise_floor:
         return None
-    text = "The error bar of a category is wider than the average share of a category, in the best table there is."
+    text = "The error bar of a category is wider than the average share of a category, by all noisy marginals together."
     number = counted(len(below_noise_floor), "attribute")
     return Warned(ATTRIBUTES, f"The distribution of {number} is mostly noise", text, below_noise_floor)
 

@@ -102,7 +102,7 @@ class AIM(Algorithm[Settings]):
             fit = await session.compute(partial(fit_model, known, schema, rows, fit, STEPS_BETWEEN))
             most = chosen.cells * round_ / rounds
             expected = await session.compute(partial(_allowed, fit.model, chooser.candidates, most))
-            pair = await chooser.choose(expected, variance, measured)
+            pair = await chooser.choose(expected, variance)
             measured += await session.measure(ROUNDS, [pair], for_table)
             pairs.append(pair)
         return await _generate(session, [*measured, *chooser.within(pairs)], fit)

@@ -109,7 +109,7 @@ class MST(Algorithm[Settings]):
             joining = joining.only(part[joining.pairs[:, 0]] != part[joining.pairs[:, 1]])
             if not joining:
                 break
-            a, b = await chooser.choose(joining, variance, tables)
+            a, b = await chooser.choose(joining, variance)
             tree.append((a, b))
             part[part == part[a]] = part[b]
         tables += await session.measure(EDGES, tree, for_tables)

@@ -13,9 +13,7 @@ from fractions import Fraction
 
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
-
-MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
-"""Mean absolute value of a normal variable, in standard deviations."""
+from privity.common.synthesis.inference.pooled_estimates import noise_distance
 
 MANY_TABLES = 100
 """So many that least shares do not bound their noise."""
@@ -65,7 +63,7 @@ def noise_of_table(session: Session, share: Share, domain: Sequence[int] | None 
     cells = (sum(domain) ** 2 - sum(size**2 for size in domain)) / 2 / math.comb(len(domain), 2)
     more = MANY_TABLES if share.budget.delta else MANY_TABLES**2
     deviation = math.sqrt(session.noise_variance(MANY_TABLES, share) / more)
-    return MEAN_OF_NORMAL / 2 * deviation * cells / session.rows
+    return noise_distance(deviation * cells, session.rows)
 
 
 def _fitted(share: Share) -> Split:

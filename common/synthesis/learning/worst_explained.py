@@ -21,10 +21,14 @@ from privity.common.protocol.expected_tables import LARGEST_PENALTY, ExpectedTab
 from privity.common.protocol.selection_series import SelectionSeries
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import SELECTION_CELLS, TABLE_CELLS
-from privity.common.synthesis.inference.estimation import collect
-from privity.common.synthesis.inference.groups import condense, groups_of
+from privity.common.synthesis.inference.groups import condense
+from privity.common.synthesis.inference.pooled_estimates import (
+    MEAN_OF_NORMAL,
+    Pooled,
+    PooledEstimates,
+    noise_distance,
+)
 from privity.common.synthesis.inference.stacked_pairs import Pair, StackedPairs
-from privity.common.synthesis.learning.budget_split import MEAN_OF_NORMAL
 from privity.common.synthesis.learning.countable_pairs import cells_of_pairs, pairs_within
 
 Numbers = npt.NDArray[np.float64]
@@ -63,6 +67,9 @@ class Chooser:
     ) -> None:
         self._session, self._series, self._overview = session, series, overview
         self.candidates = candidates
+        self._pooled = PooledEstimates([], session.schema.derived, session.noise_variables)
+        self._seen = 0
+        self._known: dict[Pair, Pooled | None] = {}
 
     @classmethod
     async def start(cls, session: Session, phase: str, selections: int, share: Share, selection: str | None) -> Chooser:
@@ -77,16 +84,32 @@ class Chooser:
             return cls(session, None, list(overview), candidates)
         return cls(session, session.selection(phase, selections, share, score=DISTANCE), [], candidates)
 
-    async def choose(self, pairs: StackedPairs, variance: float, known: Sequence[NoisyTable]) -> Pair:
+    async def choose(self, pairs: StackedPairs, variance: float) -> Pair:
         """One of the pairs, by how far its table is from these probabilities.
+
+        An overview is read together with all that the run has revealed.
 
         Args:
             variance: of the noise on a cell of the table, were it measured.
-            known: tables that were revealed already; an overview is read together with them.
         """
         if self._series is None:
-            return farthest([*self._overview, *known], pairs, self._session, variance)
+            estimates = self._estimates(pairs)
+            return await self._session.compute(lambda: farthest(estimates, pairs, variance))
         return await select_farthest(self._series, pairs, variance, self._session.rows)
+
+    def _estimates(self, pairs: Iterable[Pair]) -> dict[Pair, Pooled]:
+        """Of the pairs, from everything that was revealed."""
+        revealed = self._session.record.measured
+        changed = frozenset[int]().union(*(self._pooled.add(table) for _, table in revealed[self._seen :]))
+        self._seen = len(revealed)
+        found = {}
+        for pair in pairs:
+            if pair not in self._known or not changed.isdisjoint(pair):
+                self._known[pair] = self._pooled.of(*pair)
+            estimate = self._known[pair]
+            if estimate is not None:
+                found[pair] = estimate
+        return found
 
     def within(self, pairs: Iterable[Pair]) -> list[NoisyTable]:
         """The tables of the overview that are over these pairs: they tell about them, too."""
@@ -118,7 +141,7 @@ def noise_of_selections(session: Session, selections: int, share: Share) -> floa
     domain = session.schema.derived.domain
     cells = sum(domain[a] * domain[b] for a, b in overview) / len(overview)
     deviation = math.sqrt(session.noise_variance(len(overview), share))
-    of_overview = MEAN_OF_NORMAL / 2 * cells * deviation / session.rows
+    of_overview = noise_distance(cells * deviation, session.rows)
     # Most selections are at the party with the most rows.
     of_selection = 2 / session.selection_epsilon(selections, share) / max(session.party_rows)
     return of_selection / of_overview
@@ -146,23 +169,21 @@ def _by_chance(pairs: StackedPairs, variance: float, rows: int, own: int) -> Num
     return np.asarray(PENALTY * MEAN_OF_NORMAL * (noise + drawn) / 2)
 
 
-def farthest(tables: Sequence[NoisyTable], pairs: StackedPairs, session: Session, variance: float) -> Pair:
-    """The pair whose noisy marginals, revealed over all parties, are farthest from these probabilities."""
-    derived, rows = session.schema.derived, session.rows
+def farthest(estimates: Mapping[Pair, Pooled], pairs: StackedPairs, variance: float) -> Pair:
+    """The pair whose table, as it is estimated over all parties, is farthest from these probabilities.
+
+    Args:
+        variance: of the noise on a cell of the table, were it measured.
+    """
     scores: dict[Pair, float] = {}
-    for key, estimate in collect(tables).items():
-        bases = [derived.base[a] for a in key]
-        pair = (min(bases), max(bases))
-        if len(key) != 2 or pair not in pairs:
-            continue
-        expected = pairs[pair] if bases[0] < bases[1] else pairs[pair].T
-        for axis, (a, base) in enumerate(zip(key, bases, strict=True)):
-            expected = condense(expected, axis, groups_of(derived, a, session.schema.domain[base]))
-        apart = float(np.abs(estimate.counts / rows - expected).sum())
-        chance = estimate.counts.size * math.sqrt(estimate.variance) / rows
-        own = pairs[pair].size * math.sqrt(variance) / rows
-        score = (apart - MEAN_OF_NORMAL * (chance + PENALTY * own)) / 2
-        scores[pair] = max(score, scores.get(pair, score))
+    for pair, estimate in estimates.items():
+        expected = pairs[pair]
+        for axis, grouping in enumerate(estimate.groupings):
+            if not grouping.whole:
+                expected = condense(expected, axis, grouping.labels)
+        apart = float(np.abs(estimate.counts / estimate.rows - expected).sum()) / 2
+        own = noise_distance(pairs[pair].size * math.sqrt(variance), estimate.rows)
+        scores[pair] = apart - estimate.distance - PENALTY * own
     return max(sorted(scores), key=lambda pair: scores[pair])
 
 

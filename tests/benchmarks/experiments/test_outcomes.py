@@ -11,12 +11,12 @@ import pytest
 
 from benchmarks.data import Data
 from benchmarks.experiments.outcomes import EXPERIMENT, broken, points_of, refusal
-from benchmarks.methods.packaged_tables import FILES, OTHER_FILES, packaged, without_open_texts
+from benchmarks.methods.packaged_tables import ENDS, FILES, OTHER_FILES, packaged, without_open_texts
 
 
-def test_every_table_is_taken_as_drafted_and_without_open_texts() -> None:
+def test_every_table_is_taken_as_drafted_and_small_ones_with_ends_that_a_person_gives() -> None:
     assert len(FILES) == len(OTHER_FILES) == 7
-    assert len(points_of(False)) == 2 * 14
+    assert len(points_of(False)) == 14 + len(ENDS)
     assert all(EXPERIMENT.alone(point) for point in points_of(False)), "its seconds count"
 
 

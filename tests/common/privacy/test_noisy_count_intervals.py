@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import nbinom
 
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE, NoiseLaw
-from privity.common.privacy.noisy_count_intervals import LEVEL, half_width
+from privity.common.privacy.noisy_count_intervals import LEVEL, deviations, half_width
 from privity.common.privacy.random_bits import SeededEntropy
 
 
@@ -75,3 +75,14 @@ def test_what_is_no_level_or_no_noise_is_refused():
             half_width(laplace(3), Fraction(1), 1, level)
     with pytest.raises(ValueError, match="one variable"):
         half_width(laplace(3), Fraction(1, 2))
+
+
+@pytest.mark.parametrize("law", [LAPLACE, GAUSSIAN])
+@pytest.mark.parametrize("cells", [1, 3, 200])
+def test_deviations_of_a_kurtosis_are_those_of_the_law_that_has_it(law, cells):
+    noise = NoiseLaw(law, Fraction(400 if law == GAUSSIAN else 20))
+    deviation = math.sqrt(noise.share_variance(1) * cells)
+    for level in (Fraction(1, 2), Fraction(19, 20), Fraction(9999, 10000)):
+        wanted = half_width(noise, Fraction(1), cells, level)
+        found = deviations(3 / cells if law == LAPLACE else 0.0, level)
+        assert found * deviation == pytest.approx(wanted, abs=1, rel=0.02)

@@ -77,7 +77,7 @@ def test_a_draft_asks_in_a_terminal_and_goes_on_with_bins(tmp_path: Path, monkey
     assert age["domain"] == "discover"
     assert (weight["bins"], weight["constraints"]) == (10, {"minimum": 0, "maximum": 250})
     assert (admitted["bins"], admitted["constraints"]) == (6, {"minimum": "2020-01-01", "maximum": "2025-12-31"})
-    assert "SMALLEST" not in told, "one number alone is not lost"
+    assert "--bins age=SMALLEST,LARGEST,10" in told, "what was left open would be refused"
 
 
 def test_a_review_takes_bins_for_what_is_no_draft_and_again(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from scipy.stats.contingency import association as textbook
 from privity.common.privacy.noise_distribution import LAPLACE, NoiseLaw
 from privity.common.privacy.noisy_count_intervals import half_width
 from privity.common.privacy.random_bits import SeededEntropy
-from privity.common.release.report.noisy_association import CHANCE, Strength, strength, strengths
+from privity.common.release.report.noisy_association import CHANCE, NOTHING, Noise, Strength, strength, strengths
 
 
 def bits_by_hand(counts) -> float:
@@ -40,9 +40,15 @@ def noised(counts, scale, seed) -> Strength:
     entropy = SeededEntropy(bytes([seed]), "noise")
     noise = sum(law.share(quota, counts.size, entropy) for _ in range(4)).reshape(counts.shape)
     variables = Fraction(4, 3)
-    variance = 4 * law.share_variance(quota)
     sure = half_width(law, variables, 1, 1 - Fraction(1, 100 * counts.size))
-    return strength(counts + noise, int(counts.sum()), variance, 3 / float(variables), sure)
+    on = independent(counts.shape, 4 * law.share_variance(quota), 3 / float(variables), sure)
+    # The number of rows is known, as in a pooled estimate.
+    return strength(counts + noise - noise.mean(), int(counts.sum()), on)
+
+
+def independent(shape, variance, excess, sure) -> Noise:
+    """Noise of one variance on every cell."""
+    return Noise(variance, shape[1] * variance, shape[0] * variance, excess, sure)
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 7), (6, 5)])
@@ -138,38 +144,43 @@ def test_no_noise_makes_a_figure_that_cannot_be():
 
 
 def test_a_table_whose_noise_left_nothing_is_independent():
-    found = strength(np.full((3, 3), -50), 100, 1000.0, 3.0, 100.0)
+    found = strength(np.full((3, 3), -50), 100, independent((3, 3), 1000.0, 3.0, 100.0))
     assert (found.v, found.told) == (0, False)
 
 
-def by_matrices(counts, rows, variance, excess, sure) -> float:
-    """The V that noise exceeds once in twenty, by the matrices A, B, S and T of the module's docstring."""
+def by_matrices(counts, rows, noise: Noise) -> float:
+    """The V that noise exceeds once in twenty, by the whole covariance of the module's docstring."""
     p, q = (np.maximum(counts.sum(axis=axis), 0) for axis in (1, 0))
     p, q = p / p.sum(), q / q.sum()
-    v = variance / rows**2
-    a, b = (np.eye(len(x)) - np.outer(x, np.ones(len(x))) for x in (p, q))
-    weights = 1 / np.maximum(np.outer(p, q), math.sqrt(v))
-    spread = 2 * float((((a @ a.T) ** 2 @ weights @ (b @ b.T) ** 2) * weights).sum())
-    spread += excess * float(((a**2).T @ weights @ b**2).__pow__(2).sum())
+    r, c = counts.shape
+    centred = np.eye(r) - 1 / r, np.eye(c) - 1 / c
+    alpha, beta = 1 / r - p, 1 / c - q
+    covariance = (
+        noise.cells * np.kron(*centred)
+        + noise.across * np.kron(centred[0], np.outer(beta, beta))
+        + noise.down * np.kron(np.outer(alpha, alpha), centred[1])
+    ) / rows**2
+    weights = 1 / np.maximum(np.outer(p, q), math.sqrt(noise.cells) / rows)
+    spread = 2 * float(weights.ravel() @ covariance**2 @ weights.ravel())
+    fourth = float(((centred[0] ** 2 @ weights @ centred[1] ** 2) ** 2).sum())
+    spread += noise.excess * (noise.cells / rows**2) ** 2 * fourth
     there = min(int((counts.sum(axis=1) > 0).sum()), int((counts.sum(axis=0) > 0).sum()))
-    return math.sqrt(CHANCE * v * math.sqrt(spread) / max(1, there - 1))
+    return math.sqrt(CHANCE * math.sqrt(spread) / max(1, there - 1))
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 7), (9, 4)])
 def test_noise_alone_is_that_of_the_matrices_and_tables_together_are_those_one_by_one(shape):
     generator = np.random.default_rng(3)
     tables = [table_of(4000, shape, tie, 4) + generator.integers(-30, 30, shape) for tie in (0, 0.2, 0.5)]
-    rows, variances = np.full(3, 4000.0), np.array([200.0, 0.0, 900.0])
-    excesses, sure = np.full(3, 2.0), np.array([40.0, 0.0, 90.0])
-    together = strengths(np.stack(tables), rows, variances, excesses, sure)
-    for place, counts in enumerate(tables):
-        alone = 4000, float(variances[place]), 2.0, float(sure[place])
-        assert together[place] == strength(counts, *alone)
-        wanted = by_matrices(counts, *alone) if variances[place] else 0.0
+    noises = [independent(shape, 200.0, 2.0, 40.0), NOTHING, Noise(900.0, 1300.0, 150.0, 2.0, 90.0)]
+    together = strengths(np.stack(tables), np.full(3, 4000.0), noises)
+    for place, (counts, noise) in enumerate(zip(tables, noises, strict=True)):
+        assert together[place] == strength(counts, 4000, noise)
+        wanted = by_matrices(counts, 4000, noise) if noise.cells else 0.0
         assert together[place].noise == pytest.approx(wanted, rel=1e-9)
 
 
 def test_an_attribute_of_thousands_of_categories_needs_no_square_matrix(monkeypatch):
     monkeypatch.setattr(np, "eye", None)
     counts = np.ones((20_000, 2), dtype=np.int64)
-    assert strength(counts, 40_000, 100.0, 1.0, 20.0).v == 0
+    assert strength(counts, 40_000, independent(counts.shape, 100.0, 1.0, 20.0)).v == 0

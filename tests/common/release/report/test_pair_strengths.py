@@ -8,17 +8,17 @@ import numpy as np
 import pytest
 
 from privity.common.release.report import pair_strengths
-from privity.common.release.report.best_marginals import BestMargins
 from privity.common.release.report.noisy_association import Strength, strength
 from privity.common.release.report.pair_strengths import Pair, pairs, shown
 from privity.common.release.report.quality import Standing, standing
+from privity.common.synthesis.inference.pooled_estimates import PooledEstimates
 from tests.harness.consortium import make_schema, make_table
 
 SCHEMA = make_schema((3, 2, 4, 2, 3))
 
 
 def found_in(table):
-    return pairs(BestMargins([], table.schema.derived, Fraction(1)), table)
+    return pairs(PooledEstimates([], table.schema.derived, Fraction(1)), table)
 
 
 def test_pairs_counted_some_at_a_time_are_those_counted_at_once(monkeypatch):

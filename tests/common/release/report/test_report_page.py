@@ -84,7 +84,7 @@ def test_every_algorithm_has_a_report_and_the_folder_gives_the_same_one(algorith
     # Everything that was learnt is in the picture.
     graph = written.split('<svg class="picture graph"')[1].split("</svg>")[0]
     assert all(name in graph for name in SCHEMA.names)
-    assert "Measured in the table" in page.text
+    assert "Estimated from" in page.text
     assert len(written) < 400_000
 
 
@@ -94,7 +94,7 @@ def test_without_noisy_tables_the_synthetic_rows_are_shown_alone(tmp_path):
     release.marginals["tables"] = []
     page = Page(report_page(overview(release, synthetic.table)))
     assert "No attribute was measured as such" in page.text
-    assert "Measured in the table" not in page.text
+    assert "Estimated from" not in page.text
     assert page.text.count("Not measured as such: the synthetic rows only.") == 5
     assert "5 not measured" in page.text
     assert "10 not measured together" in page.text
@@ -105,7 +105,7 @@ def test_without_noisy_tables_the_synthetic_rows_are_shown_alone(tmp_path):
 def test_what_is_measured_of_bits_and_generalisations_is_shown(encoding, tmp_path):
     settings = {"encoding": encoding}
     page = Page(page_of(tmp_path, "privbayes", people(2000), epsilon="20", settings=settings))
-    assert "Measured in the table" in page.text
+    assert "Estimated from" in page.text
     if encoding == "binary":
         assert "age:bit0" in page.text
 
