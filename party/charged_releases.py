@@ -83,7 +83,8 @@ class ChargedReleases:
         """The same rows coded by this schema, behind the same ledger and journal. The last one is held.
 
         Raises:
-            PrivityError: source-changed: there are not as many rows as before; or as whoever opened the rows.
+            PrivityError: source-changed: there are not as many rows as before, or the owner's map is another one; or
+                as whoever opened the rows.
             ProblemsFound: rows that do not fit.
         """
         if self._recode is None:
@@ -91,7 +92,7 @@ class ChargedReleases:
         # Not its digest, which an open domain's edges do not enter.
         if self._recoded is None or self._recoded.schema != schema:
             rows = self._recode(schema)
-            if rows.rows != self.rows:
+            if rows.rows != self.rows or rows.schema.table_map != self.schema.table_map:
                 raise PrivityError(Catalogue.SOURCE_CHANGED, source=self.party)
             self._recoded = ChargedReleases(self.party, rows, self.journal, self.ledger, self._entropy, self._recode)
         return self._recoded

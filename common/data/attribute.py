@@ -138,6 +138,10 @@ class Attribute:
         edges = tuple(self.compute.power(edge) for edge in self.coding_edges)
         return replace(self, type="number", edges=edges, bins=None, decimals=None, histogram=None, compute=None)
 
+    def column(self, *, computed: bool) -> str:
+        """The column that it is read from: its own, or the one that it is computed of."""
+        return self.compute.source if computed and self.compute is not None else self.name
+
     @cached_property
     def of_difference(self) -> Attribute:
         """The same codes, where texts that mean a missing value of a column mean nothing."""
@@ -329,6 +333,11 @@ class Attribute:
         if self.numeric and self.missing and self.read(text) in self.missing_numbers:
             return self.missing_code
         return self.code_of(text)
+
+    def code_of_converted(self, number: Fraction) -> int | None:
+        """Return the code of a number that had another unit, in which it was no missing value."""
+        code = None if self.whole and number.denominator != 1 else self._code_at(number)
+        return self._other_code if code is None else code
 
     def code_of_moment(self, kind: str, text: str) -> int | None:
         """Return the code of a date, time or duration of a program, as ``Temporal.of_value`` takes it."""

@@ -17,7 +17,6 @@ counts the same in every type that it may be given:
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
@@ -33,8 +32,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from privity.common.data.attribute import LONGEST_NUMBER, WHOLE_DOUBLES, Attribute
-from privity.common.data.dialect import PLAIN
-from privity.common.data.schema import Schema
 from privity.common.data.temporal import temporal
 from privity.common.data.temporal_columns import NOT_A_TIME, codes_of
 from privity.common.data.temporal_pattern import DEFAULT, DIGITS, SECOND
@@ -60,6 +57,7 @@ class Sort(Enum):
     TIME = "time"
     DURATION = "duration"
     MISSING = "missing"
+    CONVERTED = "number that had another unit"
     UNREAD = "unread"
 
 
@@ -68,7 +66,8 @@ class Cell:
     """A value that is no text.
 
     Attributes:
-        text: its decimal, or ISO 8601 of a date or time; of a value that is not read, the name of its type.
+        text: its decimal, or ISO 8601 of a date or time; of a value that is not read, the name of its type; of one that
+            had another unit, a fraction.
     """
 
     sort: Sort
@@ -87,34 +86,6 @@ MISSING = Cell(Sort.MISSING, "a missing value")
 NO_NUMBER = "\ud800"
 """Stands for a text that is no number: half of a surrogate pair, which no declared text holds."""
 
-_UNDECODED = re.compile("[\udc80-\udcff]")
-"""What bytes are read as that are not in the encoding of their file."""
-
-
-def as_declared(schema: Schema, place: int, value: Value, *, computed: bool = False) -> Value:
-    """A value of an owner's table as the schema writes it, by the dialect: a number with a point and nothing else.
-
-    Args:
-        computed: whether it stands in the column that the attribute is computed of.
-    """
-    if not isinstance(value, str):
-        return value
-    if schema.dialect.forgiving and _UNDECODED.search(value):
-        return MISSING
-    attribute, marks = schema.attributes[place], schema.marks[place]
-    number = attribute.type in ("integer", "number") and not (
-        computed and attribute.compute and not attribute.compute.of_numbers
-    )
-    if marks == PLAIN or not number or value in attribute.missing_texts:
-        return value
-    return marks.plain(value) or NO_NUMBER
-
-
-def code_in(schema: Schema, place: int, value: Value, *, computed: bool = False) -> int | None:
-    """Return the code of a value of an owner's table, or ``None`` as ``code_of`` does; arguments as ``as_declared``."""
-    coding = code_in_source if computed else code_of
-    return coding(schema.attributes[place], as_declared(schema, place, value, computed=computed))
-
 
 def code_of(attribute: Attribute, value: Value) -> int | None:
     """Return the code of a value, or ``None`` if it lies outside the domain or is not read."""
@@ -131,6 +102,8 @@ def code_of(attribute: Attribute, value: Value) -> int | None:
             return attribute.code_of(value.text)
         case Sort.MISSING:
             return attribute.code_of_nothing()
+        case Sort.CONVERTED:
+            return attribute.code_of_converted(Fraction(value.text))
         case _:
             return attribute.code_of_moment(value.sort.value, value.text)
 
@@ -183,6 +156,8 @@ def number_of(attribute: Attribute, value: Value) -> int | Fraction | None:
         return None
     if value.sort in MOMENTS and attribute.temporal is not None:
         return attribute.temporal.of_value(value.sort.value, value.text)
+    if value.sort is Sort.CONVERTED:
+        return Fraction(value.text)
     return attribute.read({"True": "1", "False": "0"}.get(value.text, value.text))
 
 
@@ -338,7 +313,7 @@ def _read(value: object) -> Value:
         case int() | float() | np.integer() | np.floating():
             return _number(value)
         case Decimal():
-            return MISSING if value.is_nan() else Cell(Sort.NUMBER, _decimal_text(value))
+            return MISSING if value.is_nan() else Cell(Sort.NUMBER, decimal_text(value))
         case np.datetime64():
             return _read(pd.Timestamp(value))
         case datetime():
@@ -363,10 +338,10 @@ def _number(value: int | float | np.integer | np.floating) -> Cell:
     if math.isnan(double):
         return MISSING
     rounded = abs(double) >= WHOLE_DOUBLES and not math.isinf(double)
-    return Cell(Sort.ROUNDED if rounded else Sort.NUMBER, _decimal_text(Decimal(repr(double))))
+    return Cell(Sort.ROUNDED if rounded else Sort.NUMBER, decimal_text(Decimal(repr(double))))
 
 
-def _decimal_text(number: Decimal) -> str:
+def decimal_text(number: Decimal) -> str:
     """A decimal without zeros at its end: ``1`` for 1.0, ``0`` for -0.0, ``inf`` for an infinity."""
     if number.is_infinite():
         return "inf" if number > 0 else "-inf"

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -22,6 +22,7 @@ from privity.common import formats
 from privity.common.data.attribute import PLAIN_KEYS, UNDECLARED, Attribute, Group, Value
 from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks, dialect_problems
+from privity.common.data.discoveries import discoveries_of, discovery_problems
 from privity.common.data.row_constraints import RowConstraint, read_constraints
 from privity.common.data.schema_document import (
     exact_text,
@@ -31,6 +32,7 @@ from privity.common.data.schema_document import (
     points_in_words,
 )
 from privity.common.data.schema_fields import FieldReader
+from privity.common.data.table_map import NO_MAP, TableMap
 from privity.common.data.unread_columns import (
     UnreadColumn,
     constants_read_off_rows,
@@ -67,6 +69,7 @@ class Schema:
         discoveries: what was derived from rows at a cost, and is added to what a release by this schema costs.
         stored_types: whether the types are those that the columns of a table were stored with, which whoever discovered
             the schema declared to be public; otherwise a person wrote each of them.
+        table_map: what the rows call its columns and values, if they have words of their own.
 
     Raises:
         ValueError: some of the attributes have a code for absent rows, and others have none.
@@ -82,6 +85,7 @@ class Schema:
     extra_columns: bool = False
     discoveries: tuple[Discovery, ...] = ()
     stored_types: bool = False
+    table_map: TableMap = NO_MAP
     _index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -182,12 +186,7 @@ class Schema:
         A difference is computed of this column and of the one that it is less.
         """
         names = set(there)
-        return tuple(
-            (attribute.name, False)
-            if attribute.compute is None or attribute.name in names
-            else (attribute.compute.source, True)
-            for attribute in self.attributes
-        )
+        return tuple(self.table_map.place_of(attribute, names) for attribute in self.attributes)
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
@@ -196,12 +195,12 @@ class Schema:
 
     def columns_read(self, there: Collection[str]) -> tuple[str, ...]:
         """The columns that are read of a table of such columns, each once."""
-        names = set(there)
+        both = zip(self.attributes, self.columns_of(there), strict=True)
         return tuple(
             dict.fromkeys(
-                column
-                for a in self.attributes
-                for column in ((a.name,) if a.compute is None or a.name in names else a.compute.sources)
+                each
+                for attribute, (column, computed) in both
+                for each in (self.table_map.sources_of(attribute) if computed else (column,))
             )
         )
 
@@ -209,7 +208,8 @@ class Schema:
     def known_columns(self) -> frozenset[str]:
         """Columns that a table may have: of attributes, of what these are computed of, and some that are not read."""
         sources = (source for a in self.attributes if a.compute is not None for source in a.compute.sources)
-        return frozenset((*self.names, *sources, *(column.name for column in self.unread), *self.left_out))
+        beside = (column.name for column in self.unread)
+        return self.table_map.known((*self.names, *sources, *beside, *self.left_out))
 
     @cached_property
     def domain(self) -> tuple[int, ...]:
@@ -252,7 +252,7 @@ class Schema:
         """The schema of a synthetic table: CSV as Privity writes it, with these attributes and no other columns."""
         plain = {name: each.default for name, each in PLAIN_KEYS.items() if each.of_rows}
         attributes = tuple(replace(attribute, **plain) for attribute in self.attributes)
-        return replace(self, dialect=COMMON, extra_columns=False, attributes=attributes)
+        return replace(self, dialect=COMMON, extra_columns=False, attributes=attributes, table_map=NO_MAP)
 
     def index(self, name: str) -> int:
         """Return the position of the attribute ``name``; ``KeyError`` if there is none."""
@@ -270,8 +270,8 @@ class Schema:
         if it is true; constants read off rows; and what was discovered at which cost. A schema without these has the
         digest of one for which they do not exist.
         Not in it: the name of the table, titles, descriptions, source, license; rowConstraints, which decide no value's
-        code, but which rows of a model that was released are drawn; and how rows are written down, which may be
-        different at each party.
+        code, but which rows of a model that was released are drawn; and how rows are written down and in which words,
+        which may be different at each party.
         """
         attributes = [
             {
@@ -403,7 +403,7 @@ def parse_schema(document: object, file: str) -> Schema:
     if not problems:
         dialect = dialect.changed(document.get("dialect", {}))
         problems += _mark_problems(Schema("", tuple(attributes), dialect=dialect), file)
-        problems += _discovery_problems(document.get("discoveries", ()), {a.name for a in attributes}, file)
+        problems += discovery_problems(document.get("discoveries", ()), {a.name for a in attributes}, file)
     rules: tuple[RowConstraint, ...] = ()
     # A rule is about attributes, and says nothing while one of them is at fault.
     if not problems:
@@ -424,27 +424,6 @@ def parse_schema(document: object, file: str) -> Schema:
         tuple(read_discovery(entry) for entry in document.get("discoveries", ())),
         "types" in document,
     )
-
-
-def discoveries_of(discoveries: Iterable[Discovery], names: Collection[str]) -> tuple[Discovery, ...]:
-    """Those that tell the domain of any of these attributes, of which each has cost all that it cost."""
-    kept = ((one, tuple(name for name in one.attributes if name in names)) for one in discoveries)
-    return tuple(replace(one, attributes=attributes) for one, attributes in kept if attributes)
-
-
-def _discovery_problems(entries: Sequence[Mapping[str, Any]], names: Collection[str], file: str) -> Iterator[Problem]:
-    """Discoveries that cannot be, or of attributes that the schema does not have: their cost must not get lost."""
-    for place, entry in enumerate(entries):
-        where = f"discoveries[{place}]"
-        for name in (name for name in entry["attributes"] if name not in names):
-            message = f"{shorten(name)} is no attribute with a domain of its own."
-            remedy = "Name the attributes as the fields do; drop the entry only together with all its fields."
-            yield Problem(file, f"{where}.attributes", "unknown-attribute", message, remedy)
-        try:
-            read_discovery(entry)
-        except (ValueError, ArithmeticError):
-            message, remedy = "epsilon and delta are no loss.", "Copy the entry again from where it was written."
-            yield Problem(file, where, "no-loss", message, remedy)
 
 
 def _mark_problems(schema: Schema, file: str) -> list[Problem]:

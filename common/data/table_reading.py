@@ -22,15 +22,14 @@ from privity.common.data.csv_reading import (
     extra_problems,
     repeated,
 )
-from privity.common.data.dialect import COMMON, NumberMarks
+from privity.common.data.declared_values import as_declared, code_in
+from privity.common.data.dialect import COMMON
 from privity.common.data.frame_values import (
     MISSING,
     READ_TYPES,
     Moments,
     Sort,
     Value,
-    as_declared,
-    code_in,
     is_unread,
     read_column,
     shown,
@@ -38,7 +37,7 @@ from privity.common.data.frame_values import (
 from privity.common.data.reading_hints import header_hint
 from privity.common.data.schema import Schema
 from privity.common.data.temporal_pattern import DEFAULT
-from privity.common.data.value_remedies import remedy_of
+from privity.common.data.value_remedies import remedy_in
 from privity.common.errors import Problem, RowProblemsFound
 from privity.common.text.first_few import first_few
 from privity.common.text.short_values import listed, shorten
@@ -79,38 +78,44 @@ def read_batches(
         for batch in csv_batches(path, COMMON, at=at):
             yield pd.DataFrame(dict(zip(batch.names, batch.columns, strict=True)), dtype=object)
         return
-    texts = [_Texts(schema, place) for place in range(len(schema.attributes))]
     used = {*schema.names, *schema.columns}
     known = used if schema.extra_columns else None
+    values: list[_Declared] = []
     for batch in csv_batches(path, schema.dialect, schema.columns, used=known, at=at):
-        computed = of_several(schema, dict(zip(batch.names, batch.columns, strict=True)))
-        columns = {
-            name: list(map(texts[schema.index(name)].__getitem__, column))
-            if name in schema.names
-            else [value if isinstance(value, str) else None for value in column]
-            for name, column in zip(batch.names, batch.columns, strict=True)
-            if name in used or not schema.extra_columns
+        there = dict(zip(batch.names, batch.columns, strict=True))
+        several = of_several(schema, there)
+        columns: dict[str, list[Value | None]] = {
+            name: [value if isinstance(value, str) else None for value in column]
+            for name, column in there.items()
+            if (name in used or not schema.extra_columns) and name not in schema.table_map.taken
         }
+        places = schema.columns_of(there)
+        values = values or [_Declared(schema, place, computed=computed) for place, (_, computed) in enumerate(places)]
+        for attribute, declared, (name, computed) in zip(schema.attributes, values, places, strict=True):
+            word = attribute.column(computed=computed)
+            renamed = name in schema.table_map.taken and attribute.name not in several
+            if name in there and (not computed or renamed):
+                columns[word] = list(map(declared.__getitem__, there[name]))
         columns |= {
             name: [value if isinstance(value, str) else value.text if value != MISSING else None for value in column]
-            for name, column in computed.items()
+            for name, column in several.items()
         }
         yield pd.DataFrame(columns, dtype=object)
 
 
-class _Texts(dict[Value, str | None]):
-    """The values of an attribute as the schema writes them; None for a cell that is missing."""
+class _Declared(dict[Value, Value | None]):
+    """The values of an attribute's column as the schema writes them; None for a cell that is missing."""
 
-    def __init__(self, schema: Schema, place: int) -> None:
+    def __init__(self, schema: Schema, place: int, *, computed: bool) -> None:
         super().__init__()
-        self._schema, self._place = schema, place
+        self._schema, self._place, self._computed = schema, place, computed
 
-    def __missing__(self, value: Value) -> str | None:
-        found = as_declared(self._schema, self._place, value)
-        text = found if isinstance(found, str) else None
+    def __missing__(self, value: Value) -> Value | None:
+        declared = as_declared(self._schema, self._place, value, computed=self._computed)
+        found = None if declared == MISSING else declared
         if len(self) < MOST_TEXTS:
-            self[value] = text
-        return text
+            self[value] = found
+        return found
 
 
 def encode(frame: pd.DataFrame, schema: Schema, file: str) -> CodedTable:
@@ -233,7 +238,8 @@ class Coder:
 
     def _code(self, place: int, attribute: Attribute, values: Sequence[Value], numbers: Sequence[int]) -> Column:
         coding, width = self._codes[place], code_type(attribute.size + 1)
-        known = values.codes(attribute) if isinstance(values, Moments) and not coding.computed else None
+        plain = self.schema.table_map.of(attribute, computed=coding.computed) is None and not coding.computed
+        known = values.codes(attribute) if isinstance(values, Moments) and plain else None
         if known is None:
             known = np.fromiter(map(coding.__getitem__, values), width, len(values))
         codes: Column = known.astype(width)
@@ -265,14 +271,15 @@ class Coder:
     def problems(self) -> list[Problem]:
         """All that was found wrong so far."""
         problems = list(self._problems)
-        found = zip(self.schema.attributes, self._codes, self._outside, self.schema.marks, strict=True)
-        for attribute, codes, outside, marks in found:
+        found = enumerate(zip(self.schema.attributes, self._codes, self._outside, strict=True))
+        for place, (attribute, codes, outside) in found:
             unread = {value: rows for value, rows in outside.items() if is_unread(attribute, value, codes.computed)}
             unfit = {value: rows for value, rows in outside.items() if value not in unread}
             if unread:
                 problems.append(_type_problem(attribute, unread, self.file))
             if unfit:
-                problems.append(_domain_problem(attribute, unfit, marks, self.file))
+                remedy = remedy_in(self.schema, place, list(unfit), computed=codes.computed)
+                problems.append(_domain_problem(attribute, unfit, remedy, self.file))
         return problems
 
 
@@ -294,17 +301,17 @@ def column_problems(
         remedy = hint() or "Begin with a header of their names, or use the schema of this table."
         return [Problem(file, "header", "no-header", message, remedy)]
     if missing:
-        remedy = hint() or "Add them, or take them out of the schema."
+        remedy = hint() or schema.table_map.remedy or "Add them, or take them out of the schema."
         message = f"{first_few(missing)}: declared, but no such column."
         problems.append(Problem(file, "header", "missing-column", message, remedy))
     problems += repeated([name for name in names if not schema.extra_columns or name in declared], file)
     return problems + extra_problems(names, schema, file, also)
 
 
-def _domain_problem(attribute: Attribute, outside: dict[Value, Places], marks: NumberMarks, file: str) -> Problem:
+def _domain_problem(attribute: Attribute, outside: dict[Value, Places], remedy: str, file: str) -> Problem:
     """Describe the values outside one attribute's domain (with values and rows: for the owner only)."""
     message = f"outside the domain: {_named(outside)}. Expected {expected(attribute)}."
-    return Problem(file, attribute.name, "out-of-domain", message, remedy_of(attribute, list(outside), marks))
+    return Problem(file, attribute.name, "out-of-domain", message, remedy)
 
 
 def _type_problem(attribute: Attribute, unread: dict[Value, Places], file: str) -> Problem:

@@ -10,6 +10,7 @@ from privity.common.data.attribute import Attribute, read_number
 from privity.common.data.dialect import NumberMarks
 from privity.common.data.dialect_detection import fitting_marks
 from privity.common.data.frame_values import Cell, Sort, Value
+from privity.common.data.schema import Schema
 from privity.common.text.short_values import LONGEST_ECHO, shorten
 
 NOTHING = (
@@ -28,6 +29,23 @@ GENERAL = "Correct the values (spaces count), declare them, or declare missingVa
 def seems_missing(text: str) -> bool:
     """Whether a text often means that there is no value."""
     return text.strip().lower() in NOTHING
+
+
+def remedy_in(schema: Schema, place: int, values: Sequence[Value], *, computed: bool) -> str:
+    """What to do about some values of an owner's column that are outside the domain of an attribute.
+
+    Args:
+        computed: whether the attribute is computed of the column.
+    """
+    attribute, file = schema.attributes[place], schema.table_map.file
+    column = shorten(attribute.column(computed=computed))
+    own = schema.table_map.of(attribute, computed=computed)
+    if own is not None and own.codes is not None:
+        return f'List them in "codes" of {column} in {file}, or correct them.'
+    remedy = remedy_of(attribute, values, schema.marks[place])
+    if own is None or own.renamed_only:
+        return remedy
+    return f"Correct the field of {column} in {file}, by which they are read. {remedy}"
 
 
 def remedy_of(attribute: Attribute, values: Sequence[Value], marks: NumberMarks) -> str:

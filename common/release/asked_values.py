@@ -8,8 +8,9 @@ from fractions import Fraction
 from math import floor
 
 from privity.common.data.attribute import Attribute
+from privity.common.data.declared_values import as_declared
 from privity.common.data.expression import OPERATORS
-from privity.common.data.frame_values import Cell, Sort, Value, as_declared, code_of, number_of, read_value, shown
+from privity.common.data.frame_values import Cell, Sort, Value, code_of, number_of, read_value, shown
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import expected
 from privity.common.data.value_grids import nearest

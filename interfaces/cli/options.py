@@ -23,13 +23,23 @@ DialectOption = Annotated[
         help="how the rows are written, as JSON; replaces single keys of the schema's dialect",
     ),
 ]
+MapOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--map", help="the file of what the table calls the columns and values of the schema (docs/own_words.md)"
+    ),
+]
 
 
 def row_options(
-    data: str, person: str | None = None, order: str | None = None, dialect: str | None = None
+    data: str,
+    person: str | None = None,
+    order: str | None = None,
+    dialect: str | None = None,
+    table_map: Path | None = None,
 ) -> RowSettings:
     """Where the rows of a command are; paths are relative to the folder of now."""
-    return RowSettings(data, Path(), person=person, order=order, dialect=dialect_option(dialect))
+    return RowSettings(data, Path(), person=person, order=order, dialect=dialect_option(dialect), map=table_map)
 
 
 def takes_run_options(taker: Taker) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -23,7 +23,15 @@ from privity.common.privacy.population import parse_population
 from privity.common.storage.journal import Journal
 from privity.common.text import text_table
 from privity.common.text.terminal import say
-from privity.interfaces.cli import console, party_approvals, party_check, party_notices, party_schema, party_transcripts
+from privity.interfaces.cli import (
+    console,
+    party_approvals,
+    party_check,
+    party_map,
+    party_notices,
+    party_schema,
+    party_transcripts,
+)
 from privity.party import joining
 from privity.party.agent import Agent
 from privity.party.config import JOURNAL_FILE, Node, ledger_of, load_config, read_policy
@@ -39,6 +47,7 @@ party_app.command()(party_approvals.approve)
 party_app.command()(party_approvals.reject)
 party_app.command()(party_transcripts.transcript)
 party_app.command()(party_check.check)
+party_app.command("map")(party_map.draft)
 party_app.command()(party_notices.fetch)
 party_app.command()(party_notices.notices)
 party_app.command()(party_schema.accept)

@@ -29,6 +29,8 @@ def check(
     per_person = read_policy(settings, schema.names).population.rows_per_person
     address, access = settings.rows.address(), settings.rows.access(schema, per_person)
     say(f"{address.name} ({address.form.value})")
+    if address.table_map is not None:
+        say(f"Read by {address.table_map}:", *(f"  {line}" for line in address.read_by(schema).table_map.in_words()))
     with terminal.console(err=True).status(title := "Reading all rows ...") as status, shown_on(status, title):
         found = inspect(address, schema, access)
     _show_attributes(schema, found)

@@ -28,7 +28,7 @@ from privity.common.synthesis.learning.domain_discovery import stand_in
 from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import run_request
-from privity.interfaces.cli.options import DialectOption, row_options, takes_run_options
+from privity.interfaces.cli.options import DialectOption, MapOption, row_options, takes_run_options
 from privity.interfaces.cli.schema import tell_unkept_rules
 from privity.local_release import Publication
 from privity.party.sources.address import refuse_password
@@ -52,6 +52,7 @@ def synthesize_command(
     ] = None,
     order: Annotated[str | None, typer.Option(help="column that numbers each person's rows")] = None,
     dialect: DialectOption = None,
+    table_map: MapOption = None,
 ) -> None:
     """Publish one owner's table: learn a model for epsilon, charge the ledger, write a release."""
     dump_no_core()
@@ -72,7 +73,7 @@ def synthesize_command(
     with closing(open_ledger(population, ledger)) as book:
         rows_per_person = book.population.rows_per_person
     with terminal.console(err=True).status(title := "Reading all rows ...") as status, shown_on(status, title):
-        options = row_options(data, person, order, dialect)
+        options = row_options(data, person, order, dialect, table_map)
         table = options.open(declared, rows_per_person).rows
 
     def coded(schema: Schema) -> Rows:

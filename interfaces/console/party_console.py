@@ -17,6 +17,8 @@ from privity.common.consortium.key_renewal import Next
 from privity.common.consortium.manifest_file import ManifestFile
 from privity.common.consortium.member_folder import join_file
 from privity.common.crypto.certificates import RENEW_DAYS, days_left
+from privity.common.data.schema import load_schema
+from privity.common.data.table_map_file import load_table_map
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.node.process import is_at_work
 from privity.common.privacy.budget import readable
@@ -253,8 +255,18 @@ class _Node:
         return self._site.page(
             "node.html.j2", place="node", checks=checks,
             days=days_left(certificate), until=f"{last.day} {last:%B %Y}", renew_days=RENEW_DAYS, causes=CAUSES,
-            waiting=self._waiting().there(),
+            waiting=self._waiting().there(), words=self._words(),
         )  # fmt: skip
+
+    def _words(self) -> list[str]:
+        """How the owner's table is read in its own words, or why it cannot be; nothing without a map."""
+        config = self._files.config
+        if config.rows.map is None:
+            return []
+        try:
+            return load_table_map(config.rows.map, load_schema(config.schema)).in_words()
+        except PrivityError as error:
+            return [error.message]
 
     def _waiting(self) -> Next:
         return Next(self._files.config.key, self._files.config.certificate, self._files.config.keys)

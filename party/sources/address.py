@@ -17,7 +17,8 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from privity.common.data.schema import Schema
-from privity.common.errors import Catalogue, PrivityError
+from privity.common.data.table_map_file import load_table_map
+from privity.common.errors import Catalogue, PrivityError, RowProblemsFound
 from privity.common.text.secret_texts import HIDDEN, holds_secret
 
 DUCKDB_FILES = (".duckdb", ".ddb")
@@ -75,6 +76,7 @@ class Address:
         table: of a database.
         name: for messages: no password and no query.
         dialect: what is declared of these rows instead of what the schema says, checked.
+        table_map: the file of what these rows call the columns and values of the schema; None if they have its words.
     """
 
     form: Form
@@ -85,28 +87,47 @@ class Address:
     table: str = field(default="", repr=False)
     dialect: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, str] | None = None
+    table_map: Path | None = None
 
     @property
     def in_object_store(self) -> bool:
         return self.settings is not None
 
     def read_by(self, schema: Schema) -> Schema:
-        """The schema by which these rows are read: that of the table, in their own dialect."""
-        return schema.in_dialect(self.dialect) if self.dialect else schema
+        """The schema by which these rows are read: that of the table, in their own dialect and words.
+
+        Raises:
+            PrivityError: source-unreachable: the map cannot be read.
+            RowProblemsFound: every fault of the map.
+        """
+        found = schema.in_dialect(self.dialect) if self.dialect else schema
+        if self.table_map is None:
+            return found
+        try:
+            return replace(found, table_map=load_table_map(self.table_map, found))
+        except RowProblemsFound:
+            raise
+        except PrivityError as error:
+            reason = f"its map cannot be read: {error.message}"
+            hint = f"See that {self.table_map} is there and is JSON: `map` in party.toml names it."
+            raise PrivityError(Catalogue.SOURCE_UNREACHABLE, source=self.name, reason=reason, hint=hint) from None
 
 
-def parse_address(text: str, base: Path | None = None, dialect: Mapping[str, Any] | None = None) -> Address:
+def parse_address(
+    text: str, base: Path | None = None, dialect: Mapping[str, Any] | None = None, table_map: Path | None = None
+) -> Address:
     """Read an address; paths are relative to ``base``.
 
     Args:
         dialect: what is declared of these rows instead of what their schema says, checked.
+        table_map: the file of what these rows call the columns and values of their schema.
 
     Raises:
         PrivityError: bad-option: of no form that is known, without a table, or with a secret that Spark would show to
             others; file-missing: no such file, or no file
             fits the pattern.
     """
-    return replace(_parsed(text, base), dialect=dialect or {})
+    return replace(_parsed(text, base), dialect=dialect or {}, table_map=table_map)
 
 
 def _parsed(text: str, base: Path | None) -> Address:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -18,6 +18,7 @@ from privity.common.data.made_columns import Total
 from privity.common.data.row_constraints import RowConstraint
 from privity.common.data.row_texts import disagreeing, of_values
 from privity.common.data.schema import Schema
+from privity.common.data.table_map import NO_MAP
 from privity.common.data.table_reading import read_batches
 from privity.common.data.unread_columns import UnreadColumn
 from privity.party.sources.address import Address, Form
@@ -55,10 +56,11 @@ def broken_rows(address: Address, schema: Schema, memory: int) -> dict[str, int 
         return {}
     if address.form is Form.CSV:
         counts: dict[str, int | None] = {}
+        in_words = replace(schema, table_map=NO_MAP)  # of what was read
         for file in address.files:
             for frame in read_batches(file, schema):
                 for each in looked:
-                    if each.in_table(schema, list(map(str, frame.columns))):
+                    if each.in_table(in_words, list(map(str, frame.columns))):
                         counts[each.title] = (counts.get(each.title) or 0) + int(each.breaking(frame).sum())
         return counts
     store = connect(address, memory)

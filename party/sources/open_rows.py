@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from privity.common.data.coded_table import CodedTable, Column
-from privity.common.data.frame_values import MISSING, code_in
+from privity.common.data.declared_values import code_in
+from privity.common.data.frame_values import MISSING
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import expected
-from privity.common.data.value_remedies import remedy_of
+from privity.common.data.value_remedies import remedy_in
 from privity.common.errors import Catalogue, PrivityError, Problem, RowProblemsFound
 from privity.common.text.short_values import shorten
 from privity.party.sources.address import Address, Form
@@ -157,9 +158,11 @@ def known_texts(store: Store, schema: Schema, slots: Slots | None) -> dict[str, 
     found: dict[str, Numbers] = {}
     columns = schema.columns_of(store.columns)
     for place, (attribute, (name, computed)) in enumerate(zip(schema.attributes, columns, strict=True)):
-        column = store.columns[name]
+        column, own = store.columns[name], schema.table_map.of(attribute, computed=computed)
+        if own is not None and own.codes is not None:
+            found[attribute.name] = {text: code_in(schema, place, text, computed=computed) for text in own.codes}
         several = attribute.compute is not None and len(attribute.compute.sources) > 1
-        if not is_read_apart(attribute, column, computed) or (computed and several):
+        if not is_read_apart(attribute, column, computed, own) or (computed and several):
             continue
         query = (
             f"SELECT DISTINCT {store.value(column)} AS found FROM {store.relation} "
@@ -197,7 +200,7 @@ def faults(store: Store, questions: Questions, schema: Schema, slots: Slots | No
             named = ", ".join("NULL" if text is None else shorten(text) for text in texts[:VALUES_NAMED])
             message = f"outside the domain in {misses} rows, such as {named}. Expected {expected(attribute)}."
             seen = [MISSING if text is None else text for text in texts]
-            remedy = remedy_of(attribute, seen, schema.marks[place])
+            remedy = remedy_in(schema, place, seen, computed=questions.column(place)[1])
             problems.append(Problem(store.name, attribute.name, "out-of-domain", message, remedy))
     return problems
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
+from privity.common.data.attribute import read_number
 from privity.common.data.csv_reading import Batch
-from privity.common.data.frame_values import Sort, Value, as_declared, computed_value, is_unread
+from privity.common.data.declared_values import as_declared
+from privity.common.data.frame_values import Sort, Value, computed_value, decimal_text, is_unread
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.party.sources.sql_coding import stands_for_a_value
 from privity.party.sources.sql_queries import Questions, Survey
 from privity.party.sources.store import Store
-from privity.party.sources.store_columns import Kind
+from privity.party.sources.store_columns import NUMBERS, Kind
 
 LONGEST_TEXT = 200
 """Characters; a longer text is no category."""
@@ -105,14 +108,18 @@ class StoreTexts:
         schema = self.questions.schema
         place = schema.index(name)
         column, computed = self.questions.column(place)
+        own = schema.table_map.of(schema.attributes[place], computed=computed)
+        coded = own is not None and own.codes is not None
         found: Counter[str] = Counter()
         rows = fingerprint = 0
         for value, times, part in self.store.rows(self.questions.texts(place)):
             rows += int(times)
             fingerprint += int(part)
             text = BOOLEANS.get(value, value) if column.kind is Kind.BOOLEAN else value
-            if text is None or not (computed or stands_for_a_value(column, text)):
+            if text is None or not (computed or coded or stands_for_a_value(column, text)):
                 continue
+            if coded and column.kind in NUMBERS and read_number(text) is not None:
+                text = decimal_text(Decimal(text))  # as the map calls it
             if (category := category_of(schema, place, text, computed=computed)) is not None:
                 found[category] += int(times)
         # Codes of open texts are all the same, so that files tell more than a fingerprint.

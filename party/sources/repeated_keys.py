@@ -45,10 +45,8 @@ def repeated_keys(address: Address, schema: Schema, memory: int) -> list[str]:
 
 def _is_looked_at(name: str, schema: Schema) -> bool:
     """Whether it may be a key: not a domain that somebody listed, or a number with a fraction."""
-    if name not in schema.names:
-        return True
-    attribute = schema.attributes[schema.index(name)]
-    return attribute.discover and attribute.type in ("string", "integer")
+    words = [schema.attributes[schema.index(word)] for word in schema.table_map.words_of(name) if word in schema.names]
+    return all(attribute.discover and attribute.type in ("string", "integer") for attribute in words)
 
 
 def _of_files(address: Address, schema: Schema) -> dict[str, Counter[str]]:

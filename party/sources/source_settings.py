@@ -82,11 +82,15 @@ class RowSettings:
         by_default="as the schema says",
         example='[dialect]\ndelimiter = ";"\nencoding = "cp1252"\ndecimalChar = ","',
     )  # fmt: skip
+    map: Path | None = declare.path(
+        "path of `map.json`: what this table calls the columns, codes and units of the schema (docs/own_words.md)",
+        default=None, by_default="the rows are in the schema's words", example='"map.json"',
+    )  # fmt: skip
     cache: Path | None = None
 
     def address(self) -> Address:
         """The address; raises as ``parse_address``."""
-        return parse_address(self.data, self.base, self.dialect)
+        return parse_address(self.data, self.base, self.dialect, self.map)
 
     def access(self, schema: Schema, rows_per_person: int) -> Access:
         """How the rows are to be read; raises as ``slots_of``."""

@@ -12,18 +12,28 @@ a missing value if one of the texts for them reads as this number.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import date, datetime
+from decimal import Decimal
 from fractions import Fraction
 from itertools import pairwise
 
-import numpy as np
-
 from privity.common.data.attribute import FALSE_TEXTS, TRUE_TEXTS, Attribute, read_number, value_text
+from privity.common.data.frame_values import decimal_text
+from privity.common.data.table_map import OwnColumn
 from privity.common.data.temporal_pattern import SECOND
-from privity.party.sources.store_columns import FLOATS, Column, Kind, is_moment
+from privity.party.sources.sql_bounds import (
+    ALWAYS,
+    LARGEST_INTEGER,
+    LEAST_INTEGER,
+    below,
+    float_literal,
+    least_value,
+    may_be_infinite,
+    not_above,
+)
+from privity.party.sources.store_columns import FLOATS, NUMBERS, Column, Kind, is_moment
 
 WHOLE_FROM = 2**53
 """Doubles from here on are integers, and some stores cannot round them down."""
@@ -31,12 +41,8 @@ WHOLE_FROM = 2**53
 LONG_RUN = 64
 """Bins of one width that are told apart by division: those of a grid on which a domain is discovered."""
 
-LARGEST_INTEGER = 2**63 - 1
-LEAST_INTEGER = -(2**63)
-DECIMAL_DIGITS = 38
 NOT_FINITE = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
-ALWAYS = "TRUE"
 
 Numbers = Mapping[str, int | None]
 """Codes of the texts that a column holds; None for one outside the domain."""
@@ -56,9 +62,10 @@ def text_literal(text: str) -> str:
     return " || CHR(0) || ".join("'" + part.replace("'", "''") + "'" for part in text.split("\0"))
 
 
-def is_read_apart(attribute: Attribute, column: Column, computed: bool = False) -> bool:
+def is_read_apart(attribute: Attribute, column: Column, computed: bool = False, own: OwnColumn | None = None) -> bool:
     """Whether the column's different texts must be known first: texts of one number are without end."""
-    return column.kind is Kind.TEXT and (attribute.numeric or computed)
+    coded = own is not None and own.codes is not None
+    return column.kind is Kind.TEXT and not coded and (attribute.numeric or computed)
 
 
 def outside(attribute: Attribute) -> int:
@@ -66,29 +73,39 @@ def outside(attribute: Attribute) -> int:
     return attribute.size
 
 
-def code_sql(attribute: Attribute, column: Column, value: str, texts: Numbers | None = None) -> str:
+def code_sql(
+    attribute: Attribute, column: Column, value: str, texts: Numbers | None = None, own: OwnColumn | None = None
+) -> str:
     """An SQL expression of the attribute's code, or of ``outside``; never NULL.
 
     Args:
         value: SQL of the column's value; a text is compared byte by byte; of what ``is_moment``, of its number.
-        texts: of a column that ``is_read_apart``. A text that is not among them is outside.
+        texts: of a column that ``is_read_apart``, or what an owner's codes stand for. All others are outside.
+        own: what an owner's map says of the column.
     """
+    if own is not None and attribute.missing:
+        attribute = replace(attribute, missing=(*attribute.missing, *own.missing_moments(attribute)))
     miss = outside(attribute)
     other = miss if attribute.other is None else _code_of_category(attribute, attribute.other)
     null = other if attribute.missing_code is None else attribute.missing_code
     nothing = f"{value} IS NULL"
-    if _may_be_infinite(column):
-        nothing += f" OR {value} = {_float(column, 'NaN')}"
+    if may_be_infinite(column):
+        nothing += f" OR {value} = {float_literal(column, 'NaN')}"
     empty: list[Case] = [(nothing, null)]
     if texts is not None:
         known = [(text, miss if code is None else code) for text, code in texts.items()]
-        return _case([*empty, *_among(value, column, known, _literal_of_text)], miss)
+        if own is None or own.codes is None:
+            return _case([*empty, *_among(value, column, known, _literal_of_text)], miss)
+        nothing_too = _among(value, column, [(text, null) for text in attribute.missing_texts], _literal_of_nothing)
+        return _case([*empty, *_among(value, column, known, _literal_of_code), *nothing_too], other)
     if is_moment(attribute, column):
         return _case(empty, _moment_sql(attribute, column, value, other))
     literal = _literal if attribute.type in ("integer", "number") else _literal_of_text
     missing: list[Case] = []
     if attribute.missing_code is not None:
         missing += _among(value, column, [(text, attribute.missing_code) for text in attribute.missing_texts], literal)
+    if own is not None and own.has_unit:
+        return _of_other_unit(attribute, column, value, [*empty, *missing], other, own)
     if attribute.edges:
         return _binned(attribute, column, value, missing, empty, other)
     categories = [(text, code) for code, text in _category_texts(attribute)]
@@ -112,16 +129,39 @@ def _binned(
         cases.append((f"ABS({value}) < {WHOLE_FROM} AND {floor}" if column.kind in FLOATS else floor, other))
     edges = attribute.coding_edges
     not_beyond = (not_above if attribute.point is None else below)(value, column, edges[-1])
-    if not_beyond == ALWAYS and _may_be_infinite(column):
-        not_beyond = f"{value} < {_float(column, 'Infinity')}"
+    if not_beyond == ALWAYS and may_be_infinite(column):
+        not_beyond = f"{value} < {float_literal(column, 'Infinity')}"
     less = below(value, column, edges[0])
     whole = attribute.type == "integer" and column.kind is Kind.INTEGER
     cases.append((f"NOT ({less}) AND {not_beyond}", _bin(edges, column, value, whole)))
     cases += empty
-    if _may_be_infinite(column):
-        cases.append((f"{value} IN ({_float(column, 'Infinity')}, {_float(column, '-Infinity')})", other))
+    if may_be_infinite(column):
+        cases.append((f"{value} IN ({float_literal(column, 'Infinity')}, {float_literal(column, '-Infinity')})", other))
     low, high = _outer(attribute)
     return _case([*cases, (less, low)], high)
+
+
+def _of_other_unit(
+    attribute: Attribute, column: Column, value: str, cases: Sequence[Case], other: int, own: OwnColumn
+) -> str:
+    """The code of a number in the owner's unit: compared with what the edges are in it."""
+    found = list(cases)
+    if may_be_infinite(column):
+        found.append((f"{value} IN ({float_literal(column, 'Infinity')}, {float_literal(column, '-Infinity')})", other))
+    if not attribute.edges:
+        half = Fraction(attribute.type == "integer", 2)
+        for code, category in enumerate(attribute.categories):
+            low, high = (own.unconverted(Fraction(category) + by) for by in (-half, half))
+            end = below(value, column, high) if half else not_above(value, column, high)
+            found.append((f"NOT ({below(value, column, low)}) AND {end}", code))
+        return _case(found, other)
+    edges = own.unconverted_edges(attribute)
+    closed = attribute.point is None and attribute.type == "number"
+    end = (not_above if closed else below)(value, column, edges[-1])
+    less = below(value, column, edges[0])
+    low_code, high_code = _outer(attribute)
+    found += [(less, low_code), (end, _bin(edges, column, value, whole=False))]
+    return _case(found, high_code)
 
 
 def _first_in_row(attribute: Attribute, column: Column, texts: Sequence[str]) -> int | None:
@@ -226,6 +266,18 @@ def _literal_of_text(column: Column, text: str) -> str | None:
     return _literal(column, text)
 
 
+def _literal_of_code(column: Column, text: str) -> str | None:
+    """The column's value that an owner's map calls so; a number is called by its shortest decimal."""
+    if column.kind not in NUMBERS:
+        return _literal_of_text(column, text)
+    shortest = read_number(text) is not None and decimal_text(Decimal(text)) == text
+    return _number_literal(column, text) if shortest else None
+
+
+def _literal_of_nothing(column: Column, text: str) -> str | None:
+    return _literal(column, text) if column.kind in NUMBERS else _literal_of_text(column, text)
+
+
 def stands_for_a_value(column: Column, text: str) -> bool:
     """Whether a value of the column may have this text where the attribute is one of texts."""
     return _literal_of_text(column, text) is not None
@@ -248,11 +300,11 @@ def _literal(column: Column, text: str) -> str | None:
 
 def _number_literal(column: Column, text: str) -> str | None:
     if text in NOT_FINITE:
-        return _float(column, NOT_FINITE[text]) if _may_be_infinite(column) else None
+        return float_literal(column, NOT_FINITE[text]) if may_be_infinite(column) else None
     number = read_number(text)
     if number is None:
         return None
-    least = _least(column, Fraction(number))
+    least = least_value(column, Fraction(number))
     # Only one of them has this very text.
     return None if least is None or least[1] != number else least[0]
 
@@ -307,105 +359,3 @@ def _runs(edges: Sequence[Fraction]) -> list[int]:
         long = end - start >= LONG_RUN and (end - start) * widths[start] < WHOLE_FROM
         found += [start] if long else range(start, end)
     return found
-
-
-def below(value: str, column: Column, bound: Fraction) -> str:
-    """SQL: the text of the value reads as less than the bound."""
-    if _has_no_end(column, bound):
-        return f"{value} * {bound.denominator} < {bound.numerator}"
-    least = _least(column, bound)
-    return ALWAYS if least is None else f"{value} < {least[0]}"
-
-
-def not_above(value: str, column: Column, bound: Fraction) -> str:
-    """SQL: the text of the value reads as the bound or less."""
-    if _has_no_end(column, bound):
-        return f"{value} * {bound.denominator} <= {bound.numerator}"
-    least = _least(column, bound)
-    if least is None:
-        return ALWAYS
-    return f"{value} {'<=' if least[1] == bound else '<'} {least[0]}"
-
-
-def _least(column: Column, bound: Fraction) -> tuple[str, Fraction] | None:
-    """The least value of the column that reads as the bound or more: in SQL, and exactly. None: there is none."""
-    match column.kind:
-        case Kind.INTEGER:
-            whole = math.ceil(bound)
-            held = max(whole, LEAST_INTEGER)
-            # No literal is the least integer itself.
-            written = f"{held + 1} - 1" if held == LEAST_INTEGER else str(held)
-            return None if whole > LARGEST_INTEGER else (f"({written})", Fraction(held))
-        case Kind.DECIMAL:
-            return _least_decimal(column.scale, bound)
-        case Kind.SINGLE:
-            least = _least_single(bound)
-        case _:
-            least = _least_double(bound)
-    return None if least is None else (_float(column, least), Fraction(least))
-
-
-def _least_decimal(scale: int | None, bound: Fraction) -> tuple[str, Fraction] | None:
-    if scale is None:
-        # It has a decimal's end, within as many digits as its denominator has bits.
-        return f"CAST('{_decimal_text(bound, bound.denominator.bit_length())}' AS NUMERIC)", bound
-    digits = math.ceil(bound * 10**scale)
-    if digits >= 10**DECIMAL_DIGITS:
-        return None
-    least = Fraction(max(digits, 1 - 10**DECIMAL_DIGITS), 10**scale)
-    return f"CAST('{_decimal_text(least, scale)}' AS DECIMAL({DECIMAL_DIGITS}, {scale}))", least
-
-
-def _decimal_text(number: Fraction, scale: int) -> str:
-    digits = abs(int(number * 10**scale))
-    fraction = f".{digits % 10**scale:0{scale}d}" if scale else ""
-    return f"{'-' if number < 0 else ''}{digits // 10**scale}{fraction}"
-
-
-def _has_no_end(column: Column, bound: Fraction) -> bool:
-    """Whether a decimal without a limit to its digits is compared with a number that no decimal is, such as 1/3."""
-    if column.kind is not Kind.DECIMAL or column.scale is not None:
-        return False
-    rest = bound.denominator
-    for prime in (2, 5):
-        while rest % prime == 0:
-            rest //= prime
-    return rest > 1
-
-
-def _least_double(bound: Fraction) -> str | None:
-    if bound > Fraction(float(np.finfo(np.float64).max)):
-        return None
-    guess = float(bound)
-    while Fraction(repr(guess)) >= bound:
-        guess = math.nextafter(guess, -math.inf)
-        if math.isinf(guess):
-            break
-    guess = math.nextafter(guess, math.inf)
-    while Fraction(repr(guess)) < bound:
-        guess = math.nextafter(guess, math.inf)
-    return repr(guess)
-
-
-def _least_single(bound: Fraction) -> str | None:
-    if bound > Fraction(float(np.finfo(np.float32).max)):
-        return None
-    low, high = np.float32(-np.inf), np.float32(np.inf)
-    guess = np.float32(float(max(bound, Fraction(float(np.finfo(np.float32).min)))))
-    while np.isfinite(guess) and Fraction(str(guess)) >= bound:
-        guess = np.nextafter(guess, low)
-    guess = np.nextafter(guess, high)
-    while Fraction(str(guess)) < bound:
-        guess = np.nextafter(guess, high)
-    return str(guess)
-
-
-def _float(column: Column, text: str) -> str:
-    """A number in SQL, of the column's own precision: else it would be compared as a wider one."""
-    kind = {Kind.SINGLE: "FLOAT4", Kind.DECIMAL: "NUMERIC"}.get(column.kind, "FLOAT8")
-    return f"CAST('{text}' AS {kind})"
-
-
-def _may_be_infinite(column: Column) -> bool:
-    """Whether the column may hold NaN and infinities: floats, and PostgreSQL's decimals without a limit."""
-    return column.kind in FLOATS or (column.kind is Kind.DECIMAL and column.scale is None)

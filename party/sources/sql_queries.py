@@ -89,13 +89,16 @@ class Questions:
     def _code(self, place: int, attribute: Attribute, column: Column, computed: bool, texts: Numbers | None) -> str:
         """SQL of an attribute's code."""
         made = f"{self._slot}_{place}"
+        table_map = self.schema.table_map
+        own, sources = table_map.of(attribute, computed=computed), table_map.sources_of(attribute)
+        if own is not None and own.codes is not None:
+            return code_sql(attribute, column, self._store.value(column), texts, own)
         if computed and attribute.compute is not None and attribute.compute.less is not None:
-            other = self._store.columns[attribute.compute.less]
-            self._made[made], column = difference_sql(attribute, column, other)
+            self._made[made], column = difference_sql(attribute, *(self._store.columns[name] for name in sources))
             attribute, column = attribute.of_difference, replace(column, name=made)
             self._read[place] = column, True
         elif computed and attribute.compute is not None and attribute.compute.beside:
-            found = [self._store.columns[name] for name in attribute.compute.sources]
+            found = [self._store.columns[name] for name in sources]
             values = [self._store.value(one) for one in found]
             self._made[made] = joined_sql(attribute, list(zip(found, values, strict=True)))
             attribute, column = replace(attribute, compute=None), replace(column, name=made, kind=Kind.TEXT)
@@ -108,7 +111,7 @@ class Questions:
         elif is_moment(attribute, column):
             self._made[made] = column.number
         value = quoted(made) if made in self._made and column.kind is not Kind.TEXT else self._store.value(column)
-        return code_sql(attribute, column, value, texts)
+        return code_sql(attribute, column, value, texts, own)
 
     def column(self, attribute: int) -> tuple[Column, bool]:
         """The column that the attribute is read from, and whether it is computed of it."""

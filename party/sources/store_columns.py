@@ -9,6 +9,7 @@ from enum import Enum
 from privity.common.data.attribute import Attribute
 from privity.common.data.csv_reading import extra_problems
 from privity.common.data.schema import Schema
+from privity.common.data.table_map import OwnColumn
 from privity.common.errors import Problem
 from privity.common.text.short_values import shorten
 
@@ -32,6 +33,9 @@ class Kind(Enum):
 
 NUMBERS = (Kind.INTEGER, Kind.SINGLE, Kind.DOUBLE, Kind.DECIMAL)
 FLOATS = (Kind.SINGLE, Kind.DOUBLE)
+
+CODED = (Kind.TEXT, Kind.BOOLEAN, *NUMBERS, Kind.DATE, Kind.TIMESTAMP)
+"""Kinds whose values an owner's map may list."""
 
 MOMENTS = (Kind.DATE, Kind.TIMESTAMP, Kind.INSTANT, Kind.TIME, Kind.DURATION)
 
@@ -95,46 +99,67 @@ def column_problems(
     """
     problems = []
     for attribute, (name, computed) in zip(schema.attributes, schema.columns_of(columns), strict=True):
-        column = columns.get(name)
+        column, sources = columns.get(name), schema.table_map.sources_of(attribute)
         if column is None:
-            remedy = "Add it (a view will do), or take it out of the schema."
-            problems.append(Problem(source, shorten(name), "missing-column", "no such column.", remedy))
-        elif computed and (gone := _without(attribute, columns)):
-            remedy = "Add it (a view will do), or take it out of the schema."
-            problems.append(Problem(source, shorten(gone), "missing-column", "no such column.", remedy))
-        elif computed and not is_computed(attribute, column, columns):
+            problems.append(_missing(schema, name, source))
+        elif (own := schema.table_map.of(attribute, computed=computed)) is not None and (
+            wanted := _wanted_by(own, attribute, column, computed=computed)
+        ):
+            problems.append(_unmapped(schema, attribute, column, wanted, source))
+        elif own is not None and (own.codes is not None or own.has_unit):
+            continue
+        elif computed and (gone := [each for each in sources if each not in columns]):
+            problems.append(_missing(schema, gone[0], source))
+        elif computed and not _is_computed(attribute, [columns[each] for each in sources]):
             problems.append(_uncomputed(attribute, column, source))
         elif not computed and not _is_fit(attribute, column):
             problems.append(_unfit(attribute, column, source))
     return problems + extra_problems(columns, schema, source, keys)
 
 
+def _wanted_by(own: OwnColumn, attribute: Attribute, column: Column, *, computed: bool) -> Sequence[Kind]:
+    """The kinds of columns of which an owner's map can be, if this one is of none of them."""
+    wanted: Sequence[Kind] = tuple(Kind)
+    if own.codes is not None:
+        wanted = CODED
+    elif own.has_unit:
+        exact = attribute.beyond_doubles and not computed
+        wanted = tuple(kind for kind in (Kind.TEXT, *NUMBERS) if not (exact and kind in FLOATS))
+    elif own.missing and computed:
+        wanted = tuple(kind for kind in Kind if kind not in MOMENTS)
+    return () if column.kind in wanted else wanted
+
+
+def _unmapped(schema: Schema, attribute: Attribute, column: Column, wanted: Sequence[Kind], source: str) -> Problem:
+    message = f"the column {_its_type(column)}, and the map {schema.table_map.file} says otherwise."
+    kinds = ", ".join(kind.value for kind in wanted if kind is not Kind.OTHER)
+    remedy = f"Make it one of these by a view: {kinds}; or correct its field in the map."
+    return Problem(source, shorten(attribute.name), "column-type", message, remedy)
+
+
 def _is_fit(attribute: Attribute, column: Column) -> bool:
     return column.kind in fitting(attribute) and (bool(column.number) or not is_moment(attribute, column))
 
 
-def is_computed(attribute: Attribute, column: Column, columns: Mapping[str, Column]) -> bool:
-    """Whether the attribute can be computed of the column, and of the other one if it is a difference."""
-    compute = attribute.compute
+def _is_computed(attribute: Attribute, columns: Sequence[Column]) -> bool:
+    """Whether the attribute can be computed of the columns."""
+    compute, column = attribute.compute, columns[0]
     assert compute is not None
     if compute.beside:
-        return all(
-            columns[name].kind in (Kind.TEXT, Kind.INTEGER) and not columns[name].loose for name in compute.sources
-        )
+        return all(one.kind in (Kind.TEXT, Kind.INTEGER) and not one.loose for one in columns)
     if compute.less is not None:
-        both = column, columns[compute.less]
         if compute.moment is None:
-            return all(_is_exact(one) for one in both)
-        return column.kind is both[1].kind is not Kind.TEXT and all(_is_fit(attribute.of_source, one) for one in both)
+            return all(_is_exact(one) for one in columns)
+        alike = column.kind is columns[1].kind is not Kind.TEXT
+        return alike and all(_is_fit(attribute.of_source, one) for one in columns)
     if compute.log is not None:
         return _is_fit(attribute.of_source, column)
     return column.kind is Kind.TEXT or (has_parts(attribute, column) and bool(column.part))
 
 
-def _without(attribute: Attribute, columns: Mapping[str, Column]) -> str:
-    """A column that the attribute is computed of and that is not there; empty if all are."""
-    names = () if attribute.compute is None else attribute.compute.sources
-    return next((name for name in names if name not in columns), "")
+def _missing(schema: Schema, name: str, source: str) -> Problem:
+    remedy = schema.table_map.remedy or "Add it (a view will do), or take it out of the schema."
+    return Problem(source, shorten(name), "missing-column", "no such column.", remedy)
 
 
 def _is_exact(column: Column) -> bool:

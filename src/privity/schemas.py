@@ -16,6 +16,7 @@ from privity import given
 from privity.asked_fields import asked_fields
 from privity.column_types import Types, drafted_types, open_schema
 from privity.common.data import schema as read
+from privity.common.data.discoveries import discoveries_of
 from privity.common.data.field_keys import FORM
 from privity.common.data.file_look import look_at
 from privity.common.data.frame_values import MISSING, read_column
@@ -317,7 +318,7 @@ class Schema:
         kept = [field for field in self._document["fields"] if field["name"] in names]
         given_ = zip(self._document.get("rowConstraints", ()), self._parsed.row_constraints, strict=True)
         rules = [text for text, rule in given_ if set(rule.attributes) <= set(names)]
-        discoveries = [one.document() for one in read.discoveries_of(self._parsed.discoveries, names)]
+        discoveries = [one.document() for one in discoveries_of(self._parsed.discoveries, names)]
         changed = {"fields": kept, "rowConstraints": rules, "discoveries": discoveries}
         return Schema({key: value for key, value in {**self._document, **changed}.items() if value != []})
 

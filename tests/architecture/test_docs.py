@@ -16,6 +16,7 @@ from docs.site import schema_page
 from privity.common import formats
 from privity.common.consortium.manifest import read_manifest
 from privity.common.data.schema import load_schema, parse_schema
+from privity.common.data.table_map_file import load_table_map
 from privity.common.notices.channels import channel_problems, channels_of
 from privity.common.privacy.population import Population
 from privity.common.runs.run_request import parse_request
@@ -41,6 +42,7 @@ FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FORMAT_OF_SECTION = {
     "policy.toml": "policy",
     "party.toml": "party",
+    "map.json": "table_map",
     "curator.toml": "curator",
     "Notices": "notices",
     "operator.toml": "operator",
@@ -162,6 +164,8 @@ def load_example(name, content, folder):
             assert set(load_policy(path, declared).algorithms) <= set(ALGORITHMS)
         case "party.toml":
             assert load_party(path).state == folder / "state"
+        case "map.json":
+            assert load_table_map(path, load_schema("visits.schema.json")).name_of("weight") == "weight_lb"
         case "curator.toml":
             assert load_curator(path).schema == folder / "visits.schema.json"
         case "Notices":

@@ -1,4 +1,4 @@
-"""The same small table of integers and texts in every kind of store."""
+"""The same small table of integers, texts and dates in every kind of store."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import csv
 import sqlite3
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ import pyarrow.parquet as pq
 from tests.harness import postgresql
 
 Row = dict[str, Any]
-SQL_TYPES = {int: "BIGINT", str: "TEXT"}
+SQL_TYPES = {int: "BIGINT", str: "TEXT", date: "DATE"}
 FILES = ("csv", "parquet", "arrow", "duckdb")
 
 
@@ -27,7 +28,7 @@ def put(form: str, folder: Path, rows: Sequence[Row], server: postgresql.Server 
 
     Args:
         form: csv, parquet, arrow, duckdb, sqlite, spark or postgresql.
-        rows: all of the same columns, of integers, texts and None; at least one.
+        rows: all of the same columns, of integers, texts, dates (not for SQLite) and None; at least one.
     """
     folder.mkdir(exist_ok=True)
     match form:
@@ -67,7 +68,7 @@ def put(form: str, folder: Path, rows: Sequence[Row], server: postgresql.Server 
 
 def arrow(rows: Sequence[Row]) -> pa.Table:
     """The rows as Arrow."""
-    kinds = {int: pa.int64(), float: pa.float64(), str: pa.string()}
+    kinds = {int: pa.int64(), float: pa.float64(), str: pa.string(), date: pa.date32()}
     return pa.table({name: pa.array([row[name] for row in rows], kinds[_kind(rows, name)]) for name in rows[0]})
 
 

@@ -109,7 +109,7 @@ def test_a_small_gap_is_proposed_as_an_attribute_and_keeps_its_rows(kind, tmp_pa
     written = days if kind == "dates" else list
     table = {"first": written(first), "second": written(first + gap), "other": GENERATOR.integers(0, 90, ROWS)}
     pd.DataFrame(table).to_csv(tmp_path / "t.csv", index=False)
-    document = drafted(look_at(tmp_path / "t.csv"))
+    document = drafted(look_at(tmp_path / "t.csv")).document
     (hint,) = row_hints(tmp_path / "t.csv", document)
     gap_field, total = json.loads(hint[hint.index("[") :])
     assert (gap_field["constraints"], total["sum"]) == ({"minimum": 0}, ["first", gap_field["name"]])

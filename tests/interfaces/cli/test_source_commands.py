@@ -93,6 +93,29 @@ def test_check_counts_what_is_outside_the_domain(tmp_path: Path) -> None:
         assert "2 error(s): the node would not start." in done.stdout
 
 
+def test_a_table_in_its_own_words_is_drafted_refused_until_it_is_reviewed_and_checked(tmp_path: Path) -> None:
+    _, schema = write_people(tmp_path, 10)
+    wards = {"north": "North", "south": "South", "west": "West"}
+    frame = people(300).rename(columns={"ward": "WardName", "cost": "Cost"}).assign(key=range(300))
+    frame["WardName"] = frame["WardName"].map(wards)
+    for number, data in enumerate([str(tmp_path / "own.csv"), *in_stores(tmp_path, frame)]):
+        frame.to_csv(tmp_path / "own.csv", index=False)
+        config = party(tmp_path / f"p{number}", data, schema, more='map = "map.json"\n')
+        draft = tmp_path / f"p{number}" / "map.json"
+        done = privity("party", "map", "--config", config, "--out", draft)
+        assert done.returncode == 0, done.stderr
+        assert "not sent anywhere" in done.stdout
+        assert draft.stat().st_mode & 0o777 == 0o600
+        refused = privity("party", "check", "--config", config)
+        assert refused.returncode == Exit.INPUT
+        assert "fields[0].readOffRows" in refused.stderr
+        draft.write_text(draft.read_text().replace("undeclared", "data owner"))
+        done = privity("party", "check", "--config", config)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "ward: column WardName; codes " in " ".join(done.stdout.split())
+        assert "Rows: 300 that count; n = 300, 5 attributes." in done.stdout
+
+
 def test_several_rows_of_a_person_fill_its_places(tmp_path: Path) -> None:
     _, schema = write_people(tmp_path, 10)
     document = json.loads(schema.read_text())

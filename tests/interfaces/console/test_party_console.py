@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import threading
 from collections.abc import Callable, Iterator
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from privity.common.data import contingency_tables
+from privity.common.data.schema import load_schema
 from privity.common.errors import PrivityError
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.session import Session
@@ -255,6 +257,22 @@ def test_no_path_leads_out_of_the_releases(
         assert b"PRIVATE" not in found.body
     assert owner.post("/releases/none/fetch").status == 400
     assert owner.post("/releases/..%2F..%2Fx/fetch").status in (400, 404)
+
+
+def test_the_map_of_a_table_in_its_own_words_is_shown_with_its_faults(north: Path) -> None:
+    with visited(party_site(north)) as owner:
+        assert "The table in your words" not in owner.get("/node").text
+    north.write_text('map = "map.json"\n' + north.read_text())
+    schema = load_schema(north.parent / "schema.json")
+    with visited(party_site(north)) as owner:
+        for name, expected in ((schema.names[0], "column "), ("nobody", "no attribute of this name")):
+            document = {"format_version": 1, "fields": [{"name": name, "column": HOSTILE}]}
+            (north.parent / "map.json").write_text(json.dumps(document))
+            page = owner.get("/node")
+            assert page.status == 200
+            assert "The table in your words" in page.text
+            assert expected in page.text
+            assert b"<script>alert" not in page.body
 
 
 def test_keys_are_renewed_and_the_answer_is_for_the_organiser(owner: Visitor, north: Path) -> None:
