@@ -106,7 +106,7 @@ def read_computation(declared: Mapping[str, Any], fields: Mapping[str, Mapping[s
     document = tuple(declared.items())
     source = declared["from"]
     if "part" not in declared:
-        if odd := {"type", "format", "timezone"} & declared.keys():
+        if odd := {"type", "format", "timezone", "yearsFrom"} & declared.keys():
             raise FormError("compute", f"{sorted(odd)[0]!r} goes with part only.", "Leave it out.")
         groups = declared.get("groups")
         members = None if groups is None else _members(groups)
@@ -119,7 +119,8 @@ def read_computation(declared: Mapping[str, Any], fields: Mapping[str, Mapping[s
     if declared["part"] not in fits:
         message = f"a {known['type']} has no {declared['part']}."
         raise FormError("compute", message, f"Use one of: {', '.join(fits)}.")
-    moment = temporal(known["type"], known.get("format", DEFAULT), known.get("decimals"), known.get("timezone"))
+    form, years = known.get("format", DEFAULT), known.get("yearsFrom")
+    moment = temporal(known["type"], form, known.get("decimals"), known.get("timezone"), years)
     return Computation(source, document, part=declared["part"], moment=moment)
 
 

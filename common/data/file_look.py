@@ -20,6 +20,7 @@ from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks
 from privity.common.data.dialect_detection import fitting_marks, likely_dialect, likely_encoding, readings, sample
 from privity.common.data.key_columns import KeyLook, looked_for_keys, of_persons
 from privity.common.data.reading_hints import encoding_hint, quoting_hint
+from privity.common.data.units import may_be_left_out
 from privity.common.data.value_remedies import seems_missing
 from privity.common.errors import Problem, RowProblemsFound
 from privity.common.text.short_values import shorten
@@ -123,8 +124,21 @@ def look_at(path: Path | str, dialect: Mapping[str, Any] | None = None) -> Look:
     if repeated := [column.name for column, key in zip(columns, keys, strict=True) if key is not None and key.repeats]:
         findings.append(of_persons(repeated))
     decimal = None if usual.decimal == PLAIN.decimal else usual.decimal
+    findings[:0] = _of_form(found)
     found = replace(found, decimal=decimal, group=usual.group or None)
     return Look(file, found, rows, tuple(columns), ignored, tuple(findings))
+
+
+def _of_form(dialect: Dialect) -> list[str]:
+    """What is left out of the file as it is read, a sentence each."""
+    found = []
+    if dialect.header and dialect.skip_rows:
+        found.append(f'Lines before the header are left out, by "skipRows": {dialect.skip_rows}.')
+    if dialect.skip_blank_rows:
+        found.append('Empty lines are left out, by "skipBlankRows".')
+    if dialect.skip_initial_space:
+        found.append('Spaces before values are left out, by "skipInitialSpace".')
+    return found
 
 
 def _encoding_of_all(path: Path | str, data: bytes) -> str:
@@ -210,14 +224,22 @@ def looked_at(name: str, texts: Counter[str], rows: int) -> LookedAt:
     """A column by how many of so many rows have each of its texts."""
     missing = [text for text in texts if seems_missing(text)]
     values = [text for text in texts if text not in missing]
-    if fits := fitting_marks(values):
+    if fits := _marks_of(values):
         return LookedAt(name, texts, tuple(missing), tuple(fits))
     # A few words in a column of numbers are what somebody wrote in place of a number.
     odd = [text for text in values if not any(sign.isdigit() for sign in text)]
     odd = odd or [text for text in values if not text[0].isdigit()]
     if odd and len(odd) <= MOST_ODD and MOSTLY * sum(texts[word] for word in odd) <= rows:
-        fits = fitting_marks([text for text in values if text not in odd])
+        fits = _marks_of([text for text in values if text not in odd])
     return LookedAt(name, texts, (*missing, *odd) if fits else (), tuple(fits))
+
+
+def _marks_of(texts: Sequence[str]) -> list[NumberMarks]:
+    """The marks with which these texts are numbers, if the numbers say all that they say."""
+    found = fitting_marks(texts)
+    if not found or found[0].bare or may_be_left_out(*found[0].unit(texts[0]), len(texts)):
+        return found
+    return []
 
 
 def look_for_keys(column: LookedAt, rows: int) -> KeyLook | None:

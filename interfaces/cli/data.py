@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from privity.common.data.date_formats import formats_of
 from privity.common.data.dialect import dialect_option
 from privity.common.data.dialect_detection import sample
 from privity.common.data.file_look import LookedAt, look_at
-from privity.common.data.schema_draft import Draft, draft_field, drafted
+from privity.common.data.schema_draft import Draft, draft_field, drafted, moments_of
+from privity.common.data.temporal import TEMPORAL
 from privity.common.text import text_table
 from privity.common.text.short_values import shorten
 from privity.common.text.terminal import say
@@ -23,9 +23,6 @@ from privity.party.sources.address import refuse_password
 data_app = typer.Typer(help="Look at a table before anything is declared about it.", no_args_is_help=True)
 
 MOST_EXAMPLES = 3
-MOST_DATES = 10_000
-"""Texts of a column that are tried as dates."""
-
 LONG = ("categories", "categoriesOrdered", "readOffRows")
 """Keys of a field that the draft has, and a screen has no room for."""
 
@@ -79,10 +76,12 @@ def _kind(column: LookedAt, field: dict[str, Any], draft: Draft) -> str:
     """What its values seem to be, in words."""
     if column.name in draft.left_out:
         return "a key: left out" if column.identifies else "texts: left out"
-    texts = [text for text in column.texts if text not in field.get("missingValues", ())][:MOST_DATES]
-    if forms := formats_of(texts):
-        doubt = "" if len(forms) == 1 else ": it is not clear which"
-        return f"date or time, {' or '.join(forms[:MOST_EXAMPLES])}{doubt}"
+    if field["type"] in TEMPORAL:
+        said = [field[key] for key in ("format", "timezone") if key in field]
+        return f"{field['type']}, {' '.join(said) or 'ISO 8601'}, to be discovered"
+    if field["type"] == "string" and len(forms := moments_of(column)) > 1:
+        written = " or ".join(form["format"] for form in forms[:MOST_EXAMPLES])
+        return f"date or time, {written}: it is not clear which"
     written = "" if field.get("bareNumber", True) else ", with a unit"
     domain = "to be discovered" if field.get("domain") else f"{len(field.get('categories', '12'))} values"
     return f"{field['type']}{written}, {domain}"
