@@ -18,9 +18,6 @@ DAYS = ("%Y-%m-%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", 
         "%m/%d/%y", "%d-%m-%y", "%m-%d-%y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d %b %y", "%d%b%Y", "%b %d, %Y",
         "%d %B %Y", "%B %d, %Y", "%Y%m%d")  # fmt: skip
 HOURS = ("%H:%M", "%H:%M:%S", "%H:%M:%S.%f", "%I:%M %p", "%I:%M:%S %p", "%I:%M%p", "%I:%M:%S%p")
-DURATIONS = ("%d days %H:%M:%S", "%d days %H:%M:%S.%f", "%H:%M:%S", "%H:%M:%S.%f")
-"""Of durations beside ISO 8601; without days, some have a day or more."""
-
 ZONES = ("", "%z", " %z", " UTC")
 FORMATS = (
     *DAYS,
@@ -32,6 +29,12 @@ FORMATS = (
 ISO = {"date": ("%Y-%m-%d",), "time": ("%H:%M:%S", "%H:%M:%S.%f"),
        "datetime": tuple(f"%Y-%m-%dT%H:%M:%S{part}{zone}" for part in ("", ".%f") for zone in ("", "%z"))}  # fmt: skip
 """What needs no format."""
+
+OTHERS = (
+    *(("datetime", DEFAULT, zone) for zone in (None, "UTC")), ("time", DEFAULT, None), ("duration", DEFAULT, None),
+    *(("duration", form, None) for form in ("%d days %H:%M:%S", "%d days %H:%M:%S.%f", "%H:%M:%S", "%H:%M:%S.%f")),
+)  # fmt: skip
+"""Types, formats and zones that are tried where none of ``FORMATS`` fits; hours without days are a day or more."""
 
 MOST_DECIMALS = 6
 """Of a second."""
@@ -96,19 +99,21 @@ def declared_forms(texts: Collection[str], name: str, this_year: int) -> list[di
     """
     if forms := formats_of(texts):
         return [_keys(kind_of(form), form, texts, name, this_year) for form in forms]
-    if texts and not any(any(sign.isdigit() for sign in text) for text in texts):
-        return []
-    for kind, zone in (("datetime", None), ("datetime", "UTC"), ("time", None), ("duration", None)):
-        if texts and all(map(_known(temporal(kind, DEFAULT, MOST_DECIMALS, zone)), texts)):
-            return [{"type": kind, **_zone(texts if zone else ()), **_decimals(texts)}]
-    for form in DURATIONS:
-        if texts and all(map(_known(_reader("duration", form)), texts)):
-            return [{"type": "duration", "format": form, **(_decimals(texts) if "%f" in form else {})}]
+    for kind, form, zone in OTHERS:
+        decimals = MOST_DECIMALS if form == DEFAULT or "%f" in form else None
+        if texts and _all_are(temporal(kind, form, decimals, zone), texts):
+            written = {} if form == DEFAULT else {"format": form}
+            return [{"type": kind, **written, **_zone(texts if zone else ()), **(_decimals(texts) if decimals else {})}]
     return []
 
 
-def _known(form: Temporal) -> Any:
-    return lambda text: form.read(text) is not None
+def are_moments(texts: Collection[str]) -> bool:
+    """Whether each of these texts is a date, time or duration, in whichever way."""
+    return bool(declared_forms(texts, "", 0))
+
+
+def _all_are(form: Temporal, texts: Collection[str]) -> bool:
+    return all(form.read(text) is not None for text in texts)
 
 
 def _keys(kind: str, form: str, texts: Collection[str], name: str, this_year: int) -> dict[str, Any]:

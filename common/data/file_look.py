@@ -15,7 +15,7 @@ from typing import Any
 
 from privity.common.data.attribute import read_number
 from privity.common.data.csv_text import csv_rows, open_text
-from privity.common.data.date_formats import MOST_ODD, MOSTLY, days_among, formats_of
+from privity.common.data.date_formats import MOST_ODD, MOSTLY, are_moments, days_among
 from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks
 from privity.common.data.dialect_detection import fitting_marks, likely_dialect, likely_encoding, readings, sample
 from privity.common.data.key_columns import KeyLook, looked_for_keys, of_persons
@@ -246,7 +246,7 @@ def look_for_keys(column: LookedAt, rows: int) -> KeyLook | None:
     """Keys or codes; other numbers than whole ones, and dates, differ by nature."""
     values = {text: column.texts[text] for text in column.values if text}
     if (marks := column.marks) is None:
-        return None if formats_of(values) else looked_for_keys(column.name, values, None, rows)
+        return None if are_moments(values) else looked_for_keys(column.name, values, None, rows)
     plain = [(marks.plain(text) or "").lstrip("+") for text in values]
     if days_among(dict(zip(plain, values.values(), strict=True))) or (not marks.bare and len(values) < rows):
         return None

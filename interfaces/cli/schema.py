@@ -12,11 +12,11 @@ import typer
 
 from privity.common.data.attribute import ROLES, read_number
 from privity.common.data.dialect import dialect_option
-from privity.common.data.file_look import Look, look_at
+from privity.common.data.file_look import Look
 from privity.common.data.joined_schemas import join_schemas
 from privity.common.data.relation_hints import row_hints
 from privity.common.data.schema import Schema, load_schema, parse_schema
-from privity.common.data.schema_draft import LEAK_WARNING, drafted
+from privity.common.data.schema_draft import LEAK_WARNING
 from privity.common.data.schema_review import ENDS, declared_public, undeclared_in_words, with_domain
 from privity.common.data.spreadsheet_formulas import warning
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound, RowProblemsFound
@@ -38,6 +38,7 @@ from privity.interfaces.cli.options import DialectOption, row_options
 from privity.interfaces.cli.schema_types import types
 from privity.party.sources.address import Address, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows
+from privity.party.sources.drafted_tables import looked_at_source
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
 from privity.party.sources.open_rows import open_rows
@@ -315,7 +316,9 @@ def join(
 
 @schema_app.command("draft")
 def draft(
-    file: Annotated[Path, typer.Argument(help="the CSV file (.csv or .csv.gz) to read", callback=refuse_password)],
+    file: Annotated[
+        str, typer.Argument(help="the CSV file, or another table (docs/sources.md)", callback=refuse_password)
+    ],
     out: Annotated[Path | None, typer.Option("--out", help="file to write; by default standard output")] = None,
     leave_out: Annotated[
         list[str] | None, typer.Option("--leave-out", help="columns to leave out, with commas between them; repeatable")
@@ -332,11 +335,13 @@ def draft(
     """Draft a schema from a table's own rows. Not private: a person must review it."""
     if out is not None:
         refuse_existing(out)
-    look = look_at(file, None if dialect is None else dialect_option(dialect))
-    draft = drafted(
-        look, leave_out=_names(leave_out, look), keep=_names(keep, look),
-        epsilon=parse_epsilon(epsilon), delta=parse_delta(delta),
-    )  # fmt: skip
+    with looked_at_source(file, None if dialect is None else dialect_option(dialect)) as looked:
+        look = looked.look
+        draft = looked.drafted(
+            leave_out=_names(leave_out, look), keep=_names(keep, look),
+            epsilon=parse_epsilon(epsilon), delta=parse_delta(delta),
+        )  # fmt: skip
+        hints = row_hints(looked.path, draft.document)
     document = draft.document
     text = json.dumps(document, indent=2, ensure_ascii=False)
     say(f"Warning: {LEAK_WARNING}", err=True)
@@ -347,7 +352,7 @@ def draft(
     else:
         write_text(text + "\n", out, private=True)
         say(f"Draft written to {out}. Review it, and then: privity schema review {out}", err=True)
-    for hint in row_hints(file, document):
+    for hint in hints:
         say(hint, err=True)
 
 
