@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from privity.common.data.file_kinds import ARROW, PARQUET, kind_of_file
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.text.secret_texts import HIDDEN, holds_secret
@@ -51,6 +52,8 @@ class Form(Enum):
     POSTGRESQL = "postgresql"
     IBIS = "ibis"
 
+
+FORMS_BY_BYTES = {PARQUET: Form.PARQUET, ARROW: Form.ARROW}
 
 SUFFIXES = {
     ".csv": Form.CSV,
@@ -182,7 +185,7 @@ def _files(text: str, base: Path | None) -> Address:
     files = found_files(whole)
     if not files:
         raise PrivityError(Catalogue.FILE_MISSING, file=_unless_secret(text))
-    forms = {form_of(file.name) for file in files}
+    forms = {form_of_file(file) for file in files}
     if len(forms) > 1:
         raise _refused(text, "its files are of different kinds")
     form = forms.pop()
@@ -211,6 +214,11 @@ def _database(path: str, table: str, base: Path | None) -> Address:
     if not file.is_file():
         raise PrivityError(Catalogue.FILE_MISSING, file=_unless_secret(path, name))
     return Address(Form.DUCKDB, name, (file,), str(file), table=table)
+
+
+def form_of_file(path: Path) -> Form | None:
+    """By the first bytes of a file, if they are known; otherwise by its name."""
+    return FORMS_BY_BYTES.get(kind_of_file(path)[0]) or form_of(path.name)
 
 
 def form_of(name: str) -> Form | None:

@@ -184,10 +184,10 @@ TABLE = pa.table(
 )
 
 
-@pytest.mark.parametrize("form", ["parquet", "feather", "duckdb"])
+@pytest.mark.parametrize("form", ["parquet", "feather", "duckdb", "csv"])
 def test_a_table_of_any_source_is_drafted(tmp_path, form):
     text = str(tmp_path / f"t.{form}")
-    if form == "parquet":
+    if form in ("parquet", "csv"):  # a file is known by its first bytes
         pq.write_table(TABLE, text)
     elif form == "feather":
         pyarrow.feather.write_feather(TABLE, text)
