@@ -217,8 +217,9 @@ def _database(path: str, table: str, base: Path | None) -> Address:
 
 
 def form_of_file(path: Path) -> Form | None:
-    """By the first bytes of a file, if they are known; otherwise by its name."""
-    return FORMS_BY_BYTES.get(kind_of_file(path)[0]) or form_of(path.name)
+    """By its name, unless the first bytes of what would be CSV say otherwise."""
+    named = form_of(path.name)
+    return named if named not in (None, Form.CSV) else FORMS_BY_BYTES.get(kind_of_file(path)[0], named)
 
 
 def form_of(name: str) -> Form | None:
