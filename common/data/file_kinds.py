@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import re
 import zipfile
 import zlib
@@ -12,6 +13,10 @@ from typing import Any
 PARQUET, ARROW, DUCKDB = "a Parquet file", "an Arrow file", "a DuckDB database"
 """What other readers than that of CSV read."""
 
+JSON_LINES = "JSON lines"
+"""Read as CSV is."""
+
+LONGEST_LINE = 1 << 20
 FIRST = 1024
 """Bytes that are looked at."""
 
@@ -74,8 +79,20 @@ def kind_of_file(path: Path | str) -> tuple[str, str]:
         return "", ""
     if begins.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _archive(path)
+    if begins.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{") and is_json_lines(path, opener):
+        return JSON_LINES, ""
     found = next((each[1:] for each in BEGINNINGS if begins.startswith(each[0])), None)
     return found or next((each[1:] for each in PATTERNS if re.match(each[0], begins, re.DOTALL)), ("", ""))
+
+
+def is_json_lines(path: Path | str, opener: Any) -> bool:
+    """Whether the first line is a JSON object."""
+    with opener(path, "rb") as file:
+        line = file.readline(LONGEST_LINE)
+    try:
+        return isinstance(json.loads(line.decode("utf-8-sig")), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _archive(path: Path | str) -> tuple[str, str]:

@@ -18,6 +18,7 @@ from privity.common.data.csv_text import csv_rows, open_text
 from privity.common.data.date_formats import MOST_ODD, MOSTLY, are_moments, days_among
 from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks
 from privity.common.data.dialect_detection import fitting_marks, likely_dialect, likely_encoding, readings, sample
+from privity.common.data.file_kinds import JSON_LINES, kind_of_file
 from privity.common.data.key_columns import KeyLook, looked_for_keys, of_persons
 from privity.common.data.reading_hints import encoding_hint, quoting_hint
 from privity.common.data.units import may_be_left_out
@@ -98,7 +99,12 @@ def look_at(path: Path | str, dialect: Mapping[str, Any] | None = None) -> Look:
     data = sample(path)
     with open_text(path, COMMON):  # a file that is not there is said to be missing
         pass
-    found = COMMON.changed(dialect) if dialect is not None else likely_dialect(data, _encoding_of_all(path, data))
+    if kind_of_file(path)[0] == JSON_LINES:
+        found = COMMON
+    elif dialect is not None:
+        found = COMMON.changed(dialect)
+    else:
+        found = likely_dialect(data, _encoding_of_all(path, data))
     try:
         header, counts, rows = _counted(path, found, findings)
     except UnicodeDecodeError as error:

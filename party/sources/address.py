@@ -58,6 +58,8 @@ FORMS_BY_BYTES = {PARQUET: Form.PARQUET, ARROW: Form.ARROW}
 SUFFIXES = {
     ".csv": Form.CSV,
     ".csv.gz": Form.CSV,
+    ".jsonl": Form.CSV,
+    ".ndjson": Form.CSV,
     ".parquet": Form.PARQUET,
     ".pq": Form.PARQUET,
     ".arrow": Form.ARROW,

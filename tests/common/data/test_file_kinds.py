@@ -24,7 +24,7 @@ KINDS = [
     (b"$FL2@(#) IBM SPSS", "an SPSS file"),
     (SAS7BDAT + b"\x33", "a SAS file"),
     (b"HEADER RECORD*******LIBRARY HEADER RECORD", "a SAS transport file"),
-    (b'{"a": 1, "b": "x"}\n{"a": 2, "b": "y"}\n', "JSON"),
+    (b'{"a": 1,\n "b": "x"}', "JSON"),
     (b'[{"a": 1}]', "JSON"),
     (b"BZh91AY&SY", "a bzip2 file"),
 ]
