@@ -73,7 +73,8 @@ class Attribute:
     """A declared attribute. Exactly one of ``categories`` and ``edges`` is not empty.
 
     ``type`` is one of ``TYPES``; the categories of ``boolean`` are false, true, and values of dates and times are whole
-    numbers (``privity.common.data.temporal``), of texts in the ``format``, with a zone if there is a ``timezone``.
+    numbers (``privity.common.data.temporal``), of texts in the ``format``, with a zone if there is a ``timezone``;
+    years of two digits are the hundred from ``years_from`` on.
     ``edges`` are the k + 1 edges of k bins; ``bins`` is k if the schema declared a number of bins of
     equal width. ``missing`` are the texts that mean "no value"; if there are any, the code after the values is
     theirs. ``absent`` is whether the last code is that of absent rows, which no text has.
@@ -104,6 +105,7 @@ class Attribute:
     measured: MeasuredRange | None = None
     format: str = plain("format", DEFAULT)
     timezone: str | None = plain("timezone", None)
+    years_from: int | None = plain("yearsFrom", None, digest=True)
     compute: Computation | None = None
     decimal_char: str | None = plain("decimalChar", None, of_rows=True)
     group_char: str | None = plain("groupChar", None, of_rows=True)
@@ -171,7 +173,9 @@ class Attribute:
     @cached_property
     def temporal(self) -> Temporal | None:
         """How dates or times are read and written; None of other types."""
-        return temporal(self.type, self.format, self.decimals, self.timezone) if self.type in TEMPORAL else None
+        if self.type not in TEMPORAL:
+            return None
+        return temporal(self.type, self.format, self.decimals, self.timezone, self.years_from)
 
     def read(self, text: str) -> int | Fraction | None:
         """The number that a text of a file stands for; None if it is none."""

@@ -131,7 +131,7 @@ def read_computation(declared: Mapping[str, Any], fields: Mapping[str, Mapping[s
     document = tuple(declared.items())
     source = declared["from"]
     if "part" not in declared:
-        if odd := {*FORM} & declared.keys():
+        if odd := {*FORM, "yearsFrom"} & declared.keys():
             raise FormError("compute", f"{sorted(odd)[0]!r} goes with part and less only.", "Leave it out.")
         groups = declared.get("groups")
         members = None if groups is None else _members(groups)
@@ -147,7 +147,8 @@ def read_computation(declared: Mapping[str, Any], fields: Mapping[str, Mapping[s
     if declared["part"] not in fits:
         message = f"a {known['type']} has no {declared['part']}."
         raise FormError("compute", message, f"Use one of: {', '.join(fits)}.")
-    moment = temporal(known["type"], known.get("format", DEFAULT), known.get("decimals"), known.get("timezone"))
+    form, years = known.get("format", DEFAULT), known.get("yearsFrom")
+    moment = temporal(known["type"], form, known.get("decimals"), known.get("timezone"), years)
     return Computation(source, document, part=declared["part"], moment=moment)
 
 

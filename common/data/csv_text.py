@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.data.dialect import Dialect
+from privity.common.data.file_kinds import JSON_LINES, kind_of_file
+from privity.common.data.json_lines import JsonLines
 from privity.common.errors import Catalogue, PrivityError
+
+NAME_IT = "give it as an address (docs/sources.md)"
 
 
 @contextmanager
@@ -21,14 +25,21 @@ def open_text(path: Path | str, dialect: Dialect) -> Iterator[io.TextIOBase]:
     """Open a text file, packed or not.
 
     Raises:
-        PrivityError: file-missing, file-unreadable.
+        PrivityError: file-missing; file-unreadable: also of a file that is no text of rows by its first bytes.
         UnicodeDecodeError, csv.Error: what its reader meets.
     """
+    kind, remedy = kind_of_file(path)
+    if kind and kind != JSON_LINES:
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=f"it is {kind}, not CSV: {remedy or NAME_IT}")
     opener: Any = gzip.open if str(path).lower().endswith(".gz") else open
     # A byte-order mark is no text. Bytes that are none are told from any text by halves of surrogate pairs.
     encoding = "utf-8-sig" if dialect.encoding.lower().replace("_", "-") in ("utf-8", "utf8") else dialect.encoding
     errors = "surrogateescape" if dialect.forgiving else "strict"
     try:
+        if kind:
+            with opener(path, "rb") as file:
+                yield JsonLines(file, path, dialect)
+            return
         with opener(path, "rt", encoding=encoding, errors=errors, newline="") as file:
             yield file
     except FileNotFoundError as error:

@@ -79,10 +79,11 @@ class NumberMarks:
             number = number.replace(self.decimal, ".")
         return "-" + number if opened else sign + inner + number
 
-    def unit(self, text: str) -> str:
-        """What stands before and after the number of a text, with a 0 in its place; empty if the text is none."""
+    def unit(self, text: str) -> tuple[str, str]:
+        """What stands before the number of a text, and after it, without spaces; empty if the text is none."""
         found = self._pattern.fullmatch(text)
-        return "" if found is None else "".join((found["unit"] + "0" + found["end"]).split())
+        before, after = ("", "") if found is None else (found["unit"], found["end"])
+        return "".join(before.split()), "".join(after.split())
 
     @cached_property
     def _pattern(self) -> re.Pattern[str]:

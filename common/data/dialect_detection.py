@@ -27,6 +27,9 @@ _CODE = re.compile(r"[^\W\d_][0-9]")
 
 SAMPLE_BYTES = 1 << 20
 SAMPLE_RECORDS = 2000
+LONGEST_RECORD = 100
+"""Lines of a record that the end of a sample may cut off."""
+
 LONGEST_PREFACE = 30
 """Lines before a header that are looked for."""
 
@@ -93,8 +96,10 @@ def likely_dialect(data: bytes, encoding: str | None = None) -> Dialect:
         for quote, escape in (('"', ""), ('"', "\\"), ("", ""))
         for delimiter in ((declared,) if declared else (*DELIMITERS, " "))
     ]
-    found = max(tries, key=lambda dialect: _agreement(_records(text, dialect), dialect))
-    records = _records(text, found)
+    whole = len(data) < SAMPLE_BYTES
+    found = next((best for quotes in _by_quotes(tries) if (best := _faultless(text, quotes, whole))), None)
+    found = found or max(tries, key=lambda dialect: _agreement(_records(text, dialect)[0], dialect))
+    records, _ = _records(text, found)
     width = _width(records)
     fitting = [place for place, record in enumerate(records[:LONGEST_PREFACE]) if len(record) == width]
     start = next((place for place in fitting if place or not declared), 0)
@@ -157,15 +162,44 @@ def readings(text: str, known: Sequence[NumberMarks]) -> dict[NumberMarks, str |
     return found
 
 
-def _records(text: str, dialect: Dialect) -> list[list[str]]:
-    """The first records, as far as they can be read in this dialect."""
-    found = []
+def _records(text: str, dialect: Dialect) -> tuple[list[list[str]], int]:
+    """The first records, as far as they can be read in this dialect; and how many lines the one has that cannot."""
+    found: list[list[str]] = []
+    lines = io.StringIO(text, newline="")
+    begins = 0
     try:
-        for record in islice(csv_rows(io.StringIO(text, newline=""), dialect), SAMPLE_RECORDS):
+        for record in islice(csv_rows(lines, dialect), SAMPLE_RECORDS):
             found.append(record)
+            begins = lines.tell()
     except csv.Error:
-        pass
-    return found
+        return found, max(1, text.count("\n", begins, lines.tell()))
+    return found, 0
+
+
+def _by_quotes(tries: Sequence[Dialect]) -> list[list[Dialect]]:
+    """The dialects with the same signs around values, the usual ones first."""
+    found: dict[tuple[str, str], list[Dialect]] = {}
+    for dialect in tries:
+        found.setdefault((dialect.quote, dialect.escape), []).append(dialect)
+    return list(found.values())
+
+
+def _faultless(text: str, tries: Sequence[Dialect], whole: bool) -> Dialect | None:
+    """Of some dialects in which all records have the same number of values, the one with most of them.
+
+    Spaces are none of them: they stand between words of a sentence, too.
+
+    Args:
+        whole: whether the text is not the beginning of a longer one, whose last record may be cut off.
+    """
+    fitting = {}
+    for dialect in tries:
+        records, lost = _records(text, dialect)
+        widths = {len(record) for record in records if record}
+        cut = not whole and lost <= LONGEST_RECORD
+        if dialect.delimiter != " " and len(widths) == 1 and max(widths) > 1 and (cut or not lost):
+            fitting[dialect] = max(widths)
+    return max(fitting, key=fitting.__getitem__, default=None)
 
 
 def _width(records: list[list[str]]) -> int:

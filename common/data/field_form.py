@@ -61,7 +61,8 @@ class FieldForm:
             self.fault("decimals", "format", message, remedy)
             return
         try:
-            self.temporal = temporal(self.type, item.get("format", DEFAULT), item.get("decimals"), item.get("timezone"))
+            form = item.get("format", DEFAULT), item.get("decimals"), item.get("timezone"), item.get("yearsFrom")
+            self.temporal = temporal(self.type, *form)
         except FormError as error:
             self.fault(error.key, "format", error.message, error.remedy)
 

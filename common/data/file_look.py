@@ -15,11 +15,13 @@ from typing import Any
 
 from privity.common.data.attribute import read_number
 from privity.common.data.csv_text import csv_rows, open_text
-from privity.common.data.date_formats import MOST_ODD, MOSTLY, days_among, formats_of
+from privity.common.data.date_formats import MOST_ODD, MOSTLY, are_moments, days_among
 from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks
 from privity.common.data.dialect_detection import fitting_marks, likely_dialect, likely_encoding, readings, sample
+from privity.common.data.file_kinds import JSON_LINES, kind_of_file
 from privity.common.data.key_columns import KeyLook, looked_for_keys, of_persons
 from privity.common.data.reading_hints import encoding_hint, quoting_hint
+from privity.common.data.units import may_be_left_out
 from privity.common.data.value_remedies import seems_missing
 from privity.common.errors import Problem, RowProblemsFound
 from privity.common.text.short_values import shorten
@@ -97,7 +99,12 @@ def look_at(path: Path | str, dialect: Mapping[str, Any] | None = None) -> Look:
     data = sample(path)
     with open_text(path, COMMON):  # a file that is not there is said to be missing
         pass
-    found = COMMON.changed(dialect) if dialect is not None else likely_dialect(data, _encoding_of_all(path, data))
+    if kind_of_file(path)[0] == JSON_LINES:
+        found = COMMON
+    elif dialect is not None:
+        found = COMMON.changed(dialect)
+    else:
+        found = likely_dialect(data, _encoding_of_all(path, data))
     try:
         header, counts, rows = _counted(path, found, findings)
     except UnicodeDecodeError as error:
@@ -123,8 +130,21 @@ def look_at(path: Path | str, dialect: Mapping[str, Any] | None = None) -> Look:
     if repeated := [column.name for column, key in zip(columns, keys, strict=True) if key is not None and key.repeats]:
         findings.append(of_persons(repeated))
     decimal = None if usual.decimal == PLAIN.decimal else usual.decimal
+    findings[:0] = _of_form(found)
     found = replace(found, decimal=decimal, group=usual.group or None)
     return Look(file, found, rows, tuple(columns), ignored, tuple(findings))
+
+
+def _of_form(dialect: Dialect) -> list[str]:
+    """What is left out of the file as it is read, a sentence each."""
+    found = []
+    if dialect.header and dialect.skip_rows:
+        found.append(f'Lines before the header are left out, by "skipRows": {dialect.skip_rows}.')
+    if dialect.skip_blank_rows:
+        found.append('Empty lines are left out, by "skipBlankRows".')
+    if dialect.skip_initial_space:
+        found.append('Spaces before values are left out, by "skipInitialSpace".')
+    return found
 
 
 def _encoding_of_all(path: Path | str, data: bytes) -> str:
@@ -210,21 +230,29 @@ def looked_at(name: str, texts: Counter[str], rows: int) -> LookedAt:
     """A column by how many of so many rows have each of its texts."""
     missing = [text for text in texts if seems_missing(text)]
     values = [text for text in texts if text not in missing]
-    if fits := fitting_marks(values):
+    if fits := _marks_of(values):
         return LookedAt(name, texts, tuple(missing), tuple(fits))
     # A few words in a column of numbers are what somebody wrote in place of a number.
     odd = [text for text in values if not any(sign.isdigit() for sign in text)]
     odd = odd or [text for text in values if not text[0].isdigit()]
     if odd and len(odd) <= MOST_ODD and MOSTLY * sum(texts[word] for word in odd) <= rows:
-        fits = fitting_marks([text for text in values if text not in odd])
+        fits = _marks_of([text for text in values if text not in odd])
     return LookedAt(name, texts, (*missing, *odd) if fits else (), tuple(fits))
+
+
+def _marks_of(texts: Sequence[str]) -> list[NumberMarks]:
+    """The marks with which these texts are numbers, if the numbers say all that they say."""
+    found = fitting_marks(texts)
+    if not found or found[0].bare or may_be_left_out(*found[0].unit(texts[0]), len(texts)):
+        return found
+    return []
 
 
 def look_for_keys(column: LookedAt, rows: int) -> KeyLook | None:
     """Keys or codes; other numbers than whole ones, and dates, differ by nature."""
     values = {text: column.texts[text] for text in column.values if text}
     if (marks := column.marks) is None:
-        return None if formats_of(values) else looked_for_keys(column.name, values, None, rows)
+        return None if are_moments(values) else looked_for_keys(column.name, values, None, rows)
     plain = [(marks.plain(text) or "").lstrip("+") for text in values]
     if days_among(dict(zip(plain, values.values(), strict=True))) or (not marks.bare and len(values) < rows):
         return None

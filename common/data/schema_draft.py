@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from decimal import Decimal
 from fractions import Fraction
 from math import floor, log10
@@ -27,14 +28,15 @@ from privity.common.data.attribute import (
     read_number,
 )
 from privity.common.data.constant_drafts import constant_field
-from privity.common.data.date_formats import EIGHT_DIGITS, as_written, days_among, formats_of
+from privity.common.data.date_formats import EIGHT_DIGITS, days_among, declared_forms
 from privity.common.data.dialect import Dialect, NumberMarks
 from privity.common.data.file_look import Look, LookedAt
 from privity.common.data.key_columns import WHY_NO_WEIGHTS, looks_like_weight
 from privity.common.data.public_grid import DECIMALS
 from privity.common.data.schema import FORMAT_VERSION
 from privity.common.data.schema_fields import OTHER
-from privity.common.data.temporal import TEMPORAL
+from privity.common.data.temporal import TEMPORAL, temporal
+from privity.common.data.temporal_pattern import DEFAULT
 from privity.common.data.text_decisions import MOST_LISTED_TEXTS, decisions_on_texts
 from privity.common.data.value_grids import number_text
 from privity.common.data.value_remedies import seems_missing
@@ -56,9 +58,6 @@ SIGNIFICANT = 4
 MOST_DECIMALS = 12
 MARKERS = ("", "NA", "N/A", "#N/A", "<NA>", "NaN", "nan", "NaT", "NULL", "null", "\\N")
 """Texts that mean a missing value beside other texts; beside numbers there are more."""
-
-ISO = {"date": "%Y-%m-%d", "time": "%H:%M:%S", "datetime": "%Y-%m-%dT%H:%M:%S"}
-"""What needs no format."""
 
 _CODE = re.compile(r"[+-]?0[0-9]+")
 """A number that is written with leading zeros is a code, such as that of a place."""
@@ -182,10 +181,11 @@ def draft_field(column: LookedAt, dialect: Dialect) -> dict[str, Any]:
         # Texts such as "1" and "1.0" are one number.
         field = _draft_numbers(set(numbers), column.codes)
         return {"name": name, **field, **_own_marks(marks, dialect), **_missing(column, column.missing)}
+    nothing = [text for text in distinct if seems_missing(text)]
+    if len(forms := moments_of(column)) == 1:
+        return {"name": name, **forms[0], "domain": "discover", **_missing(column, nothing)}
     missing = [text for text in MARKERS if text in distinct]
     texts = [text for text in distinct if text not in missing]
-    if moments := _draft_moments(column, texts):
-        return {"name": name, **moments, **_missing(column, missing)}
     if texts and set(texts) <= {*TRUE_TEXTS, *FALSE_TEXTS}:
         return {"name": name, "type": "boolean", **_spelling(column), **_missing(column, missing)}
     if len(texts) > MOST_LISTED_TEXTS:
@@ -212,27 +212,71 @@ def _recoded(column: LookedAt, field: Mapping[str, Any]) -> list[str]:
     """Of one column."""
     name, texts = shorten(column.name), column.texts
     missing = field.get("missingValues", [])
+    values = [text for text in texts if text not in missing]
     found = []
+    if column.marks is not None and not field.get("bareNumber", True):
+        unit = "".join(column.marks.unit(values[0]))
+        found.append(
+            f"{name}: {shorten(unit)} beside its numbers is left out: {shorten(values[0])} comes out as "
+            f"{column.marks.plain(values[0])}. If it says more than a unit, declare the texts as categories."
+        )
     if field.get("format") == EIGHT_DIGITS:
         found.append(f"{name}: its numbers of eight digits are days. If they are codes, declare them as categories.")
-        if odd := [text for text in missing if not seems_missing(text)]:
-            rows = sum(texts[text] for text in odd)
-            found.append(f"{name}: {listed(odd)} ({rows} rows) are no days, and mean a missing value.")
-    if len(missing) > 1:
-        rows = sum(texts[text] for text in missing[1:])
+    if odd := [text for text in missing if not seems_missing(text)]:
+        what = {"date": "days"}.get(field["type"], "numbers")
         found.append(
-            f"{name}: {listed(missing[1:])} ({rows} rows) mean a missing value, as {missing[0]!r} does, and come out "
-            'as that. Take what is a value out of "missingValues".'
+            f"{name}: {listed(odd)} ({_rows(texts, odd)} rows) are no {what}, and mean a missing value. Correct them "
+            'if they say something, or declare categories and "outOfDomain".'
         )
-    values = [text for text in texts if text not in missing]
-    if field["type"] in TEMPORAL and not as_written(field.get("format", "").replace("%-", "%"), values)[1]:
-        found.append(f"{name}: some days or hours have a zero in front, others have none. All come out alike.")
-    if "%y" in field.get("format", ""):
-        found.append(f"{name}: years of two digits are those from 1969 to 2068. Write four digits if some are others.")
+    if len(missing) > 1:
+        found.append(
+            f"{name}: {listed(missing[1:])} ({_rows(texts, missing[1:])} rows) mean a missing value, as {missing[0]!r} "
+            'does, and come out as that. Take what is a value out of "missingValues".'
+        )
+    if field["type"] in TEMPORAL:
+        found += _of_moments(name, {text: texts[text] for text in values}, field)
+    elif field["type"] == "string" and len(forms := moments_of(column)) > 1:
+        written = " or ".join(each["format"] for each in forms)
+        found.append(
+            f"{name}: its texts are days in more than one way ({written}), so it is drafted as texts. Declare "
+            f'"type": "{forms[0]["type"]}", "domain": "discover" and the "format" that is right.'
+        )
+    if field.get("other") == OTHER and (held := [text for text in values if text not in field.get("categories", ())]):
+        found.append(
+            f"{name}: {len(held)} texts with line ends or other control characters ({_rows(texts, held)} rows) become "
+            f"{OTHER!r}: no category holds such a character."
+        )
     if field["type"] == "boolean":
         known = SPELLINGS.get(field.get("format", ""), ("true", "false"))
-        if rows := sum(texts[text] for text in values if text not in known):
+        if rows := _rows(texts, [text for text in values if text not in known]):
             found.append(f"{name}: {rows} rows have another spelling of {known[0]} and {known[1]}, and come out so.")
+    return found
+
+
+def _rows(texts: Mapping[str, int], some: Iterable[str]) -> int:
+    """How many rows have one of these texts."""
+    return sum(texts[text] for text in some)
+
+
+def _of_moments(name: str, texts: Mapping[str, int], field: Mapping[str, Any]) -> list[str]:
+    """What a column of dates or times should say of itself, by how many rows have each of its texts."""
+    keys = [field.get(key) for key in ("decimals", "timezone", "yearsFrom")]
+    form = temporal(field["type"], field.get("format", DEFAULT), *keys)
+    found = []
+    if "yearsFrom" in field:
+        first, last = form.years
+        found.append(
+            f"{name}: its years of two digits are read as {first} to {last}. If that is not right, declare another "
+            'first year in "yearsFrom".'
+        )
+    written = {text: form.text(number) for text in texts if (number := form.read(text)) is not None}
+    other = [text for text, again in written.items() if text != again]
+    if other:
+        zone = f", in the time zone {field['timezone']}" if "timezone" in field else ""
+        found.append(
+            f"{name}: {_rows(texts, other)} rows come out written otherwise{zone}, such as {shorten(other[0])} as "
+            f"{shorten(written[other[0]])}."
+        )
     return found
 
 
@@ -250,18 +294,13 @@ def _open(kind: str, form: str = "") -> dict[str, Any]:
     return {"type": kind, **({"format": form} if form else {}), "domain": "discover"}
 
 
-def _draft_moments(column: LookedAt, texts: Sequence[str]) -> dict[str, Any]:
-    """Dates or times, if they can be so in one format only: whether a day stands before a month is not guessed."""
-    forms = formats_of(texts)
-    if len(forms) != 1:
-        return {}
-    form = forms[0]
-    clock = "%H" in form or "%I" in form
-    kind = "datetime" if clock and "%d" in form else "time" if clock else "date"
-    if any(sign in form for sign in ("%z", "%f")):
-        return {}  # of which more must be declared
-    form, _ = as_written(form, texts)
-    return _open(kind, "" if ISO.get(kind) == form else form)
+def moments_of(column: LookedAt) -> list[dict[str, Any]]:
+    """The types and formats in which its texts are dates, times or durations, as keys of a field.
+
+    Of several none is drafted: whether a day stands before a month is not guessed.
+    """
+    texts = [text for text in column.texts if not seems_missing(text)]
+    return declared_forms(texts, column.name, datetime.now(UTC).year)
 
 
 def _spelling(column: LookedAt) -> dict[str, Any]:

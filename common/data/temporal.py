@@ -21,6 +21,7 @@ from privity.common.data.temporal_pattern import (
     MINUTE,
     SECOND,
     UNIX_DAY,
+    YEARS_FROM,
     FormError,
     Pattern,
     iso_format,
@@ -53,7 +54,8 @@ class Temporal:
     def years(self) -> tuple[int, int]:
         """The first and the last year that can be written, in any zone."""
         if "y" in self.pattern.letters:
-            return 1970 - (self.zone is None), 2067 + (self.zone is None)
+            first, last = self.pattern.years_from, self.pattern.years_from + 99
+            return (first, last) if self.zone is None else (first + 1, last - 1)
         return (1, 9999) if self.zone is None else (2, 9998)
 
     @property
@@ -126,13 +128,18 @@ class Temporal:
 
 
 @lru_cache(maxsize=1024)
-def temporal(kind: str, form: str, decimals: int | None, zone: str | None) -> Temporal:
+def temporal(kind: str, form: str, decimals: int | None, zone: str | None, years_from: int | None = None) -> Temporal:
     """How values of a type are read and written.
+
+    Args:
+        years_from: first of the hundred years that two digits stand for; None is ``YEARS_FROM``.
 
     Raises:
         FormError: the format or the time zone cannot be used.
     """
     found = None if zone is None else _zone(zone)
+    if years_from is not None and "%y" not in form:
+        raise FormError("yearsFrom", "the format has no %y.", "Leave 'yearsFrom' out, or write %y into the format.")
     if form == DEFAULT:
         unit = DAY if kind == "date" else SECOND // 10 ** (decimals or 0)
         return Temporal(kind, unit, found, Pattern(kind, iso_format(kind, unit, found is not None), unit, found), True)
@@ -158,7 +165,8 @@ def temporal(kind: str, form: str, decimals: int | None, zone: str | None) -> Te
         ("f", SECOND // 10 ** (decimals or 0)),
     ):
         unit = size if letter in letters else unit
-    return Temporal(kind, unit, found, Pattern(kind, form, unit, found), False)
+    pattern = Pattern(kind, form, unit, found, YEARS_FROM if years_from is None else years_from)
+    return Temporal(kind, unit, found, pattern, False)
 
 
 def _midnight(year: int) -> int:

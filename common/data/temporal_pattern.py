@@ -19,6 +19,9 @@ DEFAULT = "default"
 DIGITS = 9
 """Of a second's decimals: ticks are nanoseconds."""
 
+YEARS_FROM = 1969
+"""First of the hundred years that two digits stand for where nothing is declared, as POSIX has it."""
+
 SECOND = 10**DIGITS
 MINUTE, HOUR, DAY = 60 * SECOND, 3600 * SECOND, 86_400 * SECOND
 UNIX_DAY = date(1970, 1, 1).toordinal()
@@ -123,10 +126,11 @@ class Pattern:
         tokens: its parts, as ``tokens_of`` has them.
         letters: that it has.
         digits: of a second's fraction.
+        years_from: first of the hundred years that two digits stand for.
     """
 
-    def __init__(self, kind: str, form: str, unit: int, zone: tzinfo | None) -> None:
-        self._kind, self._zone, self._unit = kind, zone, unit
+    def __init__(self, kind: str, form: str, unit: int, zone: tzinfo | None, years_from: int = YEARS_FROM) -> None:
+        self._kind, self._zone, self._unit, self.years_from = kind, zone, unit, years_from
         self._iso = form == DEFAULT
         self.tokens = [] if self._iso else tokens_of(kind, form)
         self.letters = {letter for letter, _ in self.tokens}
@@ -168,7 +172,7 @@ class Pattern:
         parts = found.groupdict()
         if self._kind == "duration":
             return self._duration(parts)
-        day = _day_of(parts) if self._kind != "time" else 0
+        day = _day_of(parts, self.years_from) if self._kind != "time" else 0
         clock = _clock_of(parts) if self._kind != "date" else 0
         if day is None or clock is None:
             return None
@@ -305,11 +309,10 @@ def offset_text(seconds: int, colon: str) -> str:
     return f"{'-' if seconds < 0 else '+'}{minutes // 60:02d}{colon}{minutes % 60:02d}{tail}"
 
 
-def _day_of(parts: Mapping[str, str | None]) -> int | None:
+def _day_of(parts: Mapping[str, str | None], years_from: int) -> int | None:
     """The day that the parts name; None if there is none, or its weekday is another."""
-    short = int(parts.get("y") or 0)
-    # As POSIX has it: 69 to 99 are of the twentieth century.
-    year = int(parts["Y"] or 0) if "Y" in parts else short + (1900 if short >= 69 else 2000)
+    short = years_from + (int(parts.get("y") or 0) - years_from) % 100
+    year = int(parts["Y"] or 0) if "Y" in parts else short
     if "j" in parts:
         first, place = _day(year, 1, 1), int(parts["j"] or 0)
         found = None if first is None or not place >= 1 else first + place - 1

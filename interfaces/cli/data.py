@@ -9,23 +9,21 @@ from typing import Annotated, Any
 
 import typer
 
-from privity.common.data.date_formats import formats_of
 from privity.common.data.dialect import dialect_option
 from privity.common.data.dialect_detection import sample
-from privity.common.data.file_look import LookedAt, look_at
-from privity.common.data.schema_draft import Draft, draft_field, drafted
+from privity.common.data.file_look import LookedAt
+from privity.common.data.schema_draft import Draft, draft_field, moments_of
+from privity.common.data.temporal import TEMPORAL
 from privity.common.text import text_table
 from privity.common.text.short_values import shorten
 from privity.common.text.terminal import say
 from privity.interfaces.cli.options import DialectOption
 from privity.party.sources.address import refuse_password
+from privity.party.sources.drafted_tables import LookedAtTable, looked_at_source
 
 data_app = typer.Typer(help="Look at a table before anything is declared about it.", no_args_is_help=True)
 
 MOST_EXAMPLES = 3
-MOST_DATES = 10_000
-"""Texts of a column that are tried as dates."""
-
 LONG = ("categories", "categoriesOrdered", "readOffRows")
 """Keys of a field that the draft has, and a screen has no room for."""
 
@@ -41,20 +39,29 @@ def data() -> None:
 
 @data_app.command("inspect")
 def inspect(
-    file: Annotated[Path, typer.Argument(help="the CSV file, plain or gzip, in any dialect", callback=refuse_password)],
+    file: Annotated[
+        str,
+        typer.Argument(help="a CSV file in any dialect, or another table (docs/sources.md)", callback=refuse_password),
+    ],
     dialect: DialectOption = None,
 ) -> None:
-    """Show what a CSV file seems to hold, and what to declare so that it is read. Nothing is decided or sent."""
-    look = look_at(file, None if dialect is None else dialect_option(dialect))
-    found = look.dialect
+    """Show what a table seems to hold, and what to declare so that it is read. Nothing is decided or sent."""
+    with looked_at_source(file, None if dialect is None else dialect_option(dialect)) as looked:
+        _show(looked, Path(file))
+
+
+def _show(looked: LookedAtTable, file: Path) -> None:
+    look, found = looked.look, looked.look.dialect
     quote = f"values that need it in {found.quote}" if found.quote else "no quotes"
     say(f"{look.file}: {look.rows} rows, {len(look.columns)} columns.")
-    say(f"Written in {found.encoding}{_signs(file, found.encoding)}, {found.delimiter!r} between values, {quote}.")
+    if looked.path == file:
+        say(f"Written in {found.encoding}{_signs(file, found.encoding)}, {found.delimiter!r} between values, {quote}.")
     if found.decimal or found.group:
         between = f", {found.group!r} between groups of digits" if found.group else ""
         say(f"Numbers have the decimal mark {found.decimal or '.'!r}{between}.")
     table = text_table.table("column", "seems to be", "different", "missing", "such as")
-    fields, draft = [draft_field(column, found) for column in look.columns], drafted(look)
+    fields = [draft_field(column, found) for column in look.columns]
+    draft = looked.drafted()
     for column, field in zip(look.columns, fields, strict=True):
         missing = sum(column.texts[text] for text in field.get("missingValues", ()))
         examples = ", ".join(shorten(text) for text, _ in _values(column, field)[:MOST_EXAMPLES])
@@ -78,11 +85,14 @@ def _values(column: LookedAt, field: dict[str, Any]) -> list[tuple[str, int]]:
 def _kind(column: LookedAt, field: dict[str, Any], draft: Draft) -> str:
     """What its values seem to be, in words."""
     if column.name in draft.left_out:
-        return "a key: left out" if column.identifies else "texts: left out"
-    texts = [text for text in column.texts if text not in field.get("missingValues", ())][:MOST_DATES]
-    if forms := formats_of(texts):
-        doubt = "" if len(forms) == 1 else ": it is not clear which"
-        return f"date or time, {' or '.join(forms[:MOST_EXAMPLES])}{doubt}"
+        texts = field["type"] == "string"
+        return "a key: left out" if column.identifies else f"{'texts' if texts else field['type']}: left out"
+    if field["type"] in TEMPORAL:
+        said = [field[key] for key in ("format", "timezone") if key in field]
+        return f"{field['type']}, {' '.join(said) or 'ISO 8601'}, to be discovered"
+    if field["type"] == "string" and len(forms := moments_of(column)) > 1:
+        written = " or ".join(form["format"] for form in forms[:MOST_EXAMPLES])
+        return f"date or time, {written}: it is not clear which"
     written = "" if field.get("bareNumber", True) else ", with a unit"
     domain = "to be discovered" if field.get("domain") else f"{len(field.get('categories', '12'))} values"
     return f"{field['type']}{written}, {domain}"

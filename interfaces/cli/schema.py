@@ -14,11 +14,11 @@ from privity.asked_fields import asked_fields
 from privity.common.data.attribute import ROLES
 from privity.common.data.constant_columns import Constant
 from privity.common.data.dialect import dialect_option
-from privity.common.data.file_look import Look, look_at
+from privity.common.data.file_look import Look
 from privity.common.data.joined_schemas import join_schemas
 from privity.common.data.relation_hints import relations_in, row_hints
 from privity.common.data.schema import Schema, load_schema, parse_schema
-from privity.common.data.schema_draft import LEAK_WARNING, drafted
+from privity.common.data.schema_draft import LEAK_WARNING
 from privity.common.data.schema_review import declared_public, undeclared_in_words
 from privity.common.data.spreadsheet_formulas import warning
 from privity.common.data.table_reading import read_batches
@@ -43,6 +43,7 @@ from privity.interfaces.cli.schema_ends import asked_of_few_rows, tell_few_rows,
 from privity.interfaces.cli.schema_types import types
 from privity.party.sources.address import Address, Form, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows
+from privity.party.sources.drafted_tables import looked_at_source
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
 from privity.party.sources.open_rows import open_rows
@@ -309,7 +310,9 @@ def join(
 
 @schema_app.command("draft")
 def draft(
-    file: Annotated[Path, typer.Argument(help="the CSV file (.csv or .csv.gz) to read", callback=refuse_password)],
+    file: Annotated[
+        str, typer.Argument(help="the CSV file, or another table (docs/sources.md)", callback=refuse_password)
+    ],
     out: Annotated[Path | None, typer.Option("--out", help="file to write; by default standard output")] = None,
     leave_out: Annotated[
         list[str] | None, typer.Option("--leave-out", help="columns to leave out, with commas between them; repeatable")
@@ -326,9 +329,11 @@ def draft(
     """Draft a schema from a table's own rows. Not private: a person must review it."""
     if out is not None:
         refuse_existing(out)
-    look = look_at(file, None if dialect is None else dialect_option(dialect))
     budget = parse_epsilon(epsilon), parse_delta(delta)
-    draft = drafted(look, leave_out=_names(leave_out, look), keep=_names(keep, look), budget=budget)
+    with looked_at_source(file, None if dialect is None else dialect_option(dialect)) as looked:
+        look = looked.look
+        draft = looked.drafted(leave_out=_names(leave_out, look), keep=_names(keep, look), budget=budget)
+        hints = row_hints(looked.path, draft.document)
     document = draft.document
     say(f"Warning: {LEAK_WARNING}", err=True)
     for finding in (*look.findings, *draft.findings):
@@ -342,7 +347,7 @@ def draft(
     else:
         write_text(text + "\n", out, private=True)
         say(f"Draft written to {out}. Review it, and then: privity schema review {out}", err=True)
-    for hint in row_hints(file, document):
+    for hint in hints:
         say(hint, err=True)
     tell_few_rows(parse_schema(document, named), look.rows, named, budget)
 

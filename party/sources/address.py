@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from privity.common.data.file_kinds import ARROW, PARQUET, kind_of_file
 from privity.common.data.schema import Schema
 from privity.common.data.table_map_file import load_table_map
 from privity.common.errors import Catalogue, PrivityError, RowProblemsFound
@@ -53,9 +54,13 @@ class Form(Enum):
     IBIS = "ibis"
 
 
+FORMS_BY_BYTES = {PARQUET: Form.PARQUET, ARROW: Form.ARROW}
+
 SUFFIXES = {
     ".csv": Form.CSV,
     ".csv.gz": Form.CSV,
+    ".jsonl": Form.CSV,
+    ".ndjson": Form.CSV,
     ".parquet": Form.PARQUET,
     ".pq": Form.PARQUET,
     ".arrow": Form.ARROW,
@@ -203,7 +208,7 @@ def _files(text: str, base: Path | None) -> Address:
     files = found_files(whole)
     if not files:
         raise PrivityError(Catalogue.FILE_MISSING, file=_unless_secret(text))
-    forms = {form_of(file.name) for file in files}
+    forms = {form_of_file(file) for file in files}
     if len(forms) > 1:
         raise _refused(text, "its files are of different kinds")
     form = forms.pop()
@@ -232,6 +237,12 @@ def _database(path: str, table: str, base: Path | None) -> Address:
     if not file.is_file():
         raise PrivityError(Catalogue.FILE_MISSING, file=_unless_secret(path, name))
     return Address(Form.DUCKDB, name, (file,), str(file), table=table)
+
+
+def form_of_file(path: Path) -> Form | None:
+    """By its name, unless the first bytes of what would be CSV say otherwise."""
+    named = form_of(path.name)
+    return named if named not in (None, Form.CSV) else FORMS_BY_BYTES.get(kind_of_file(path)[0], named)
 
 
 def form_of(name: str) -> Form | None:

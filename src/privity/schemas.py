@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import copy
-import csv
 import json
-import tempfile
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from pathlib import Path
 from typing import Any
-
-import pandas as pd
 
 from privity import given
 from privity.asked_fields import asked_fields
@@ -18,10 +14,7 @@ from privity.column_types import Types, drafted_types, open_schema
 from privity.common.data import schema as read
 from privity.common.data.discoveries import discoveries_of
 from privity.common.data.field_keys import FORM
-from privity.common.data.file_look import look_at
-from privity.common.data.frame_values import MISSING, read_column
 from privity.common.data.relation_hints import row_hints
-from privity.common.data.schema_draft import drafted
 from privity.common.data.schema_review import ENDS, declared_public, domain_in_words, undeclared_in_words, with_domain
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import USUAL, Budget, Number, parse_delta, parse_epsilon, readable
@@ -31,6 +24,7 @@ from privity.common.storage.safe_files import write_text
 from privity.common.text.first_few import first_few
 from privity.discovery import Discover
 from privity.html import table_in_html
+from privity.party.sources.drafted_tables import looked_at_frame, looked_at_source
 
 
 class Field(MutableMapping[str, Any]):
@@ -150,7 +144,7 @@ class Schema:
         because it looks like an identifier, is shown with the draft.
 
         Args:
-            table: a table in memory, or the path of a CSV file.
+            table: a table in memory, or the path or address of one.
             leave_out, keep: columns to leave out, and to keep although they look like keys or like texts of which
                 nothing would be discovered.
             epsilon, delta: of the release that it is for, by which the draft forecasts what would be discovered; with a
@@ -158,26 +152,22 @@ class Schema:
 
         Raises:
             PrivityError: bad-option: columns that there are not, or none is left; coded rows.
+            RowProblemsFound: what a fit would refuse of the table as a whole, such as names that appear twice.
         """
-        asked = {"leave_out": leave_out, "keep": keep, "budget": (parse_epsilon(epsilon), parse_delta(delta))}
+        budget = parse_epsilon(epsilon), parse_delta(delta)
         if (frame := given.frame_of(table)) is not None:
-            with tempfile.TemporaryDirectory(prefix="privity-") as folder:
-                return cls._drafted(_written(frame, Path(folder) / f"{name}.csv"), {}, asked)
+            looking = looked_at_frame(frame, name)
         elif isinstance(table, str | Path):
-            return cls._drafted(Path(table), None, asked)
+            looking = looked_at_source(str(table))
         else:
             given.coded_by(table)
-            hint = "Give a table in memory, or the path of a CSV file."
+            hint = "Give a table in memory, or the path or address of a table."
             raise PrivityError(Catalogue.BAD_OPTION, option="table", reason="its rows are coded", hint=hint)
-
-    @classmethod
-    def _drafted(cls, path: Path, dialect: Mapping[str, Any] | None, asked: Mapping[str, Any]) -> Schema:
-        """The draft of a CSV file, with what stood out."""
-        look = look_at(path, dialect)
-        found = drafted(look, **asked)
-        draft = cls(found.document)
-        draft._drafted_for = look.rows, asked["budget"]
-        draft._findings = (*look.findings, *found.findings, *row_hints(path, found.document))
+        with looking as looked:
+            found = looked.drafted(leave_out=leave_out, keep=keep, budget=budget)
+            draft = cls(found.document)
+            draft._drafted_for = looked.look.rows, budget
+            draft._findings = (*looked.look.findings, *found.findings, *row_hints(looked.path, found.document))
         return draft
 
     @classmethod
@@ -375,19 +365,6 @@ class Schema:
             return []
         call = f"schema[{names[0]!r}].update(minimum=..., maximum=..., bins={DECLARED_BINS})"
         return [f"{in_words(names, rows, budget)} So: {call}"]
-
-
-def _written(frame: pd.DataFrame, path: Path) -> Path:
-    """A CSV file of the values, each as it is read."""
-    columns = [read_column(frame.iloc[:, place]) for place in range(len(frame.columns))]
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(map(str, frame.columns))
-        for row in zip(*columns, strict=True):
-            writer.writerow(
-                value if isinstance(value, str) else "" if value == MISSING else value.text for value in row
-            )
-    return path
 
 
 def _camel(name: str) -> str:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from privity.common.data.coded_table import decode
+from privity.common.data.date_formats import years_from
 from privity.common.data.file_look import look_at
 from privity.common.data.schema import parse_schema
 from privity.common.data.schema_draft import drafted, recodings
@@ -83,13 +84,65 @@ def test_what_comes_out_otherwise_is_said(tmp_path, texts, written, said):
 def test_days_with_and_without_zeros_are_said(tmp_path):
     (tmp_path / "t.csv").write_text("x,y\n1/14/2000,1\n02/15/2000,2\n3/16/2000,1\n")
     look = look_at(tmp_path / "t.csv")
-    assert "have a zero in front" in drafted(look).findings[0]
+    said = "1 rows come out written otherwise, such as '02/15/2000' as '2/15/2000'"
+    assert said in drafted(look).findings[0]
 
 
 def test_how_years_of_two_digits_are_read_is_said(tmp_path):
     (tmp_path / "t.csv").write_text("born,x\n9/13/81,1\n12/23/56,2\n1/22/84,1\n")
-    look = look_at(tmp_path / "t.csv")
-    assert "1969 to 2068" in drafted(look).findings[0]
+    draft = drafted(look_at(tmp_path / "t.csv"))
+    first = draft.document["fields"][0]["yearsFrom"]
+    assert f"read as {first} to {first + 99}" in draft.findings[0]
+    (born, _) = parse_schema(draft.document, "draft").attributes
+    assert [born.temporal.iso(born.read(day)) for day in ("9/13/81", "12/23/56")] == ["1981-09-13", "1956-12-23"]
+
+
+@pytest.mark.parametrize(
+    ("name", "years", "first"),
+    [
+        ("dob", [30, 56, 99], 1931), ("dob", [25, 30, 35], 1931), ("visit", [24, 30, 35], 1941),
+        ("visit", [24, 30], 1931), ("visit", [99, 35], 1931), ("visit", [33], 1931), ("visit", [], 1931),
+    ],
+)  # fmt: skip
+def test_nobody_is_born_after_this_year_and_appointments_may_be(name, years, first):
+    assert years_from(name, years, 2030) == first
+
+
+@pytest.mark.parametrize(
+    ("texts", "keys"),
+    [
+        (["Ward 1", "Ward 2"], {"categories": ["Ward 1", "Ward 2"]}),
+        (["Stage 2", "Stage 10", "unknown"], {"categories": ["Stage 10", "Stage 2", "unknown"]}),
+        (["5th", "6th"], {"categories": ["5th", "6th"]}),
+        (["#1", "#2"], {"categories": ["#1", "#2"]}),
+        (["2 rooms", "3 rooms"], {"categories": ["2 rooms", "3 rooms"]}),
+        (["5 kg", "7 kg"], {"categories": [5, 7], "bareNumber": False}),
+        (["$5", "$7"], {"categories": [5, 7], "bareNumber": False}),
+        (["USD 5", "USD 7"], {"categories": [5, 7], "bareNumber": False}),
+    ],
+    ids=str,
+)
+def test_what_a_text_says_beside_its_number_is_kept_unless_it_is_a_unit(tmp_path, texts, keys):
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{text},1\n" for text in texts))
+    draft = drafted(look_at(tmp_path / "t.csv"))
+    field = draft.document["fields"][0]
+    assert {key: field.get(key) for key in keys} == keys
+    said = [line for line in draft.findings if "beside its numbers is left out" in line]
+    assert len(said) == ("bareNumber" in keys)
+
+
+@pytest.mark.parametrize(
+    ("rows", "said"),
+    [
+        (["1/2/2024", "3/4/2024"], "are days in more than one way (%-d/%-m/%Y or %-m/%-d/%Y)"),
+        (["a", '"b\nc"'], "1 texts with line ends or other control characters (1 rows) become '(other)'"),
+        ([*map(str, range(200)), "refused"], "'refused' (1 rows) are no numbers, and mean a missing value"),
+        (["2024-01-01T10:00:00+01:00", "2024-07-01T10:00:00+02:00"], "written otherwise, in the time zone UTC"),
+    ],
+)
+def test_each_decision_is_a_line(tmp_path, rows, said):
+    (tmp_path / "t.csv").write_text("x,y\n" + "".join(f"{row},1\n" for row in rows))
+    assert any(said in line for line in drafted(look_at(tmp_path / "t.csv")).findings)
 
 
 @pytest.mark.parametrize("many", [8, 400])

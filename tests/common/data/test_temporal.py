@@ -154,6 +154,22 @@ def test_two_digits_of_a_year_are_of_1969_to_2068():
     read = temporal("date", "%d.%m.%y", None, None)
     assert read.iso(read.read("1.1.69")) == "1969-01-01"
     assert read.iso(read.read("31.12.68")) == "2068-12-31"
+
+
+@pytest.mark.parametrize("zone", [None, "UTC"])
+@given(first=st.integers(1, 9900), place=st.integers(0, 36_524))
+def test_two_digits_of_a_year_are_of_the_hundred_years_that_are_declared(zone, first, place):
+    form = temporal("datetime", "%y-%m-%d %H:%M" + "%z" * (zone is not None), None, zone, first)
+    begin, end = form.years
+    days = date(end, 12, 31).toordinal() - date(begin, 1, 1).toordinal()
+    number = (date(begin, 1, 1).toordinal() - date(1970, 1, 1).toordinal() + min(place, days)) * 24 * 60
+    assert form.read(form.text(number)) == number
+    assert begin <= int(form.iso(number)[:4]) <= end
+
+
+def test_a_first_year_goes_with_two_digits_only():
+    with pytest.raises(FormError, match="no %y"):
+        temporal("date", "%d.%m.%Y", None, None, 1930)
     assert time.fromisoformat(temporal("time", DEFAULT, None, None).text(0)) == time(0)
 
 

@@ -266,6 +266,6 @@ def test_every_command_that_takes_an_address_refuses_a_password_in_it() -> None:
 
     everywhere = [parameter for one in commands(typer.main.get_command(app)) for parameter in one.params]
     asked = [parameter for parameter in everywhere if "docs/sources.md" in str(getattr(parameter, "help", ""))]
-    assert len(asked) == 6
+    assert len(asked) == 8
     for parameter in asked:
         assert parameter.callback is not None, parameter.name
