@@ -42,7 +42,7 @@ def measure(point: Point, _seed: int, data: Data) -> Values:
         table, schema, out = folder / "table.csv", folder / "schema.json", folder / "release"
         rows.to_csv(table, index=False)
         try:
-            path(table, schema, out, ENDS[point["data"]] if point["numbers"] == KNOWN else ())
+            path(table, schema, out, ENDS[point["data"]] if point["ends"] == KNOWN else ())
         except subprocess.CalledProcessError as error:
             return {**of_table, "outcome": refusal(error), "seconds": time.perf_counter() - started}
         seconds, left = time.perf_counter() - started, len(rows.columns) - len(load_schema(out / "schema.json").names)
@@ -96,8 +96,8 @@ def held_against(table: Path, out: Path) -> Values:
 
 
 def points_of(quick: bool) -> list[Point]:
-    drafted = grid(data="gss" if quick else (*FILES, *OTHER_FILES), numbers=DRAFTED)
-    return [*drafted, *grid(data="gss" if quick else tuple(ENDS), numbers=KNOWN)]
+    drafted = grid(data="gss" if quick else (*FILES, *OTHER_FILES), ends=DRAFTED)
+    return [*drafted, *grid(data="gss" if quick else tuple(ENDS), ends=KNOWN)]
 
 
 def broken(records: Sequence[Record]) -> list[str]:
@@ -123,16 +123,16 @@ HOLD = 0.93
 """Of all published error bars."""
 
 
-def shown(numbers: str) -> Table:
+def shown(ends: str) -> Table:
     return Table(
-        numbers,
+        ends,
         ("data",),
         {
             "rows": "rows:0", "columns": "columns:0", "outcome": "outcome", "seconds": "seconds:0",
             "left out": "left out:0", "numbers": "numbers:0", "rows beyond": "beyond:4", "invented": "invented:4",
             "KS": "ks:4", "bars that hold": share_of("held", "bars"),
         },
-        where={"numbers": numbers},
+        where={"ends": ends},
     )  # fmt: skip
 
 
