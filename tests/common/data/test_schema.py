@@ -99,7 +99,7 @@ def test_each_rule(bad, rule):
         assert problem.field.startswith("fields[0]")
         assert problem.message
         assert problem.remedy
-        assert len(str(problem)) < 400
+        assert len(str(problem)) < 450
 
 
 def test_all_faults_of_a_schema_at_once():

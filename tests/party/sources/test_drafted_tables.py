@@ -115,7 +115,7 @@ def drafted(table: Any) -> tuple[Draft, pd.DataFrame]:
     frame = frame_of(table)
     assert frame is not None
     with looked_at_frame(frame) as looked:
-        return looked.drafted(**BUDGET), frame
+        return looked.drafted(), frame
 
 
 @pytest.mark.parametrize("name", [*PANDAS, *ARROW, *POLARS])
@@ -198,7 +198,7 @@ def test_a_table_of_any_source_is_drafted(tmp_path, form):
         text += "#visits"
     with looked_at_source(text) as looked:
         assert isinstance(looked, LookedAtTable)
-        draft = looked.drafted(**BUDGET)
+        draft = looked.drafted()
     types = {field["name"]: field["type"] for field in draft.document["fields"]}
     assert types == {"n": "integer", "s": "string", "t": "datetime", "d": "duration", "big": "integer"}
     assert any("'l'" in line for line in looked.look.findings)
