@@ -65,7 +65,8 @@ class LookedAtTable:
             PrivityError: as ``schema_draft.drafted``.
         """
         draft = self._in_zones(drafted(self.look, leave_out=leave_out, keep=keep, budget=budget))
-        problems = self.refused(parse_schema(draft.document, self.look.file))
+        tried = {**draft.document, "fields": list(map(_as_read, draft.document["fields"]))}
+        problems = self.refused(parse_schema(tried, self.look.file))
         names = {shorten(column.name): column.name for column in self.look.columns}
         names |= {column.name: column.name for column in self.look.columns}
         odd = {names[problem.field]: problem for problem in problems if problem.field in names}
@@ -92,6 +93,13 @@ class LookedAtTable:
             for item in draft.document["fields"]
         ]
         return replace(draft, document={**draft.document, "fields": fields})
+
+
+def _as_read(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The field, or one that is read in the place of one that is not: what seems to be one text may be no value."""
+    if item["type"] != "string" or not {"constant", "empty"} & item.keys():
+        return item
+    return {"name": item["name"], "type": "string", "domain": "discover", "missingValues": [""]}
 
 
 @contextmanager
