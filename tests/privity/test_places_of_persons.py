@@ -101,7 +101,7 @@ def shown_by(frame: pd.DataFrame, folder: Path) -> list[str]:
     assert session is not None
     found = complete(synthesised(session, model.model_, 700, lambda: 1))
     release = release_of(
-        session, found, tolerate=0, protection=None,
+        session, model.model_, found.synthetic, tolerate=0, protection=None,
         of_run={"algorithm": model.algorithm_, "settings": {}, "epsilon": "10", "delta": "0", **ALONE}, of_statement={},
     )  # fmt: skip
     run = {key: value for key, value in release.run.items() if key not in ("run", "files")}
