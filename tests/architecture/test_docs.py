@@ -147,7 +147,15 @@ def rules_of(module):
 def test_every_rule_is_described(module, heading):
     text = sections("schema.md")["privity schema check"].split(heading)[1].split("\n###")[0]
     beside = {
-        "schema_fields": ("schema", "field_form", "unread_columns", "constant_columns", "made_columns", "dialect"),
+        "schema_fields": (
+            "schema",
+            "discoveries",
+            "field_form",
+            "unread_columns",
+            "constant_columns",
+            "made_columns",
+            "dialect",
+        ),
         "table_reading": ("csv_reading",),
     }[module.split("/")[-1].removesuffix(".py")]
     rules = rules_of(module).union(*(rules_of(f"common/data/{name}.py") for name in beside))
