@@ -408,9 +408,8 @@ class Runs:
         driver.remind = self._marks.resumed(run.name)
         event, stands = await outcome(run.name, driver.drive(self._releases / run.name))
         # If it was stopped or ended meanwhile, it stands there. If the process ends, it is driven again.
-        if self._closing or run.state not in AT_WORK:
-            return
-        (self._stand_still if event is Event.SILENCE else self._end)(run, event, stands)
+        if not self._closing and run.state in AT_WORK:
+            (self._stand_still if event is Event.SILENCE else self._end)(run, event, stands)
 
     def _close_soon(self, run: Run) -> None:
         closing = self._closings[run.name] = asyncio.create_task(self._close(run))
@@ -423,7 +422,8 @@ class Runs:
         while not self._closing:
             try:
                 sealed = self._journal.recall(f"{run.name}/sealed", "sealed")
-                await asyncio.to_thread(self._signed.sign, run.name, sealed)
+                if (self._releases / run.name).is_dir():
+                    await asyncio.to_thread(self._signed.sign, run.name, sealed)
                 away = await self._announcements.ended(run.name)
                 self._journal.erase(f"{run.name}/")
                 self._marks.note_closed(run.name, away)
