@@ -23,7 +23,7 @@ def constant_field(column: LookedAt, field: Mapping[str, Any], rows: int) -> dic
         field: as it would be drafted otherwise.
         rows: of the table.
     """
-    if len(column.texts) != 1 or rows < LEAST_ROWS:
+    if len(column.texts) != 1 or rows < LEAST_ROWS or "yearsFrom" in field:
         return None
     (text,) = column.texts
     name = {"name": column.name}

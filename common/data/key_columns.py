@@ -1,4 +1,4 @@
-"""Columns that tell persons or things apart, survey weights, and codes in digits: for proposals to their owner alone.
+"""Columns that tell persons or things apart, survey weights, and codes in digits: for proposals to the data owner only.
 
 A key is no attribute: a draft leaves it out. A code in digits is no number: between two of them there is nothing.
 """

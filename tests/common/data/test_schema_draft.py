@@ -180,3 +180,11 @@ def test_a_boolean_of_another_spelling_is_a_boolean_everywhere_else():
     assert as_pandas(rows, schema)["x"].tolist() == [True, False]
     assert parse_schema(schema.table_schema(), "s") == schema
     assert schema.digest == parse_schema({"fields": [{"name": "x", "type": "boolean"}]}, "s").digest
+
+
+def test_a_day_whose_year_has_two_digits_is_no_constant(tmp_path):
+    """What the digits stand for would be lost."""
+    (tmp_path / "t.csv").write_text("born,sex\n" + "".join(f"9/13/45,{'mf'[place % 2]}\n" for place in range(20)))
+    born, _ = drafted(look_at(tmp_path / "t.csv")).document["fields"]
+    assert (born["type"], born["domain"]) == ("date", "discover")
+    assert born["yearsFrom"] <= 1945
