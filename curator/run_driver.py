@@ -205,7 +205,9 @@ class RunDriver:
             """With all that is charged by now: nothing that fails afterwards loses it."""
             await _to_its_end(asyncio.to_thread(write_learnt, release, content()))
 
-        await keep()
+        # Else what is there may say what the scores cost, as it does again before any party is asked for them.
+        if self._journal.recall(f"{self.run}/scores", "scores") is None:
+            await keep()
         self.meter.enter(SYNTHESIS)
         found = await synthesised(session, model, self._request.rows, self._seed)
         scores = await self._scores(session, spec.evaluation, found, keep)

@@ -5,6 +5,7 @@ Each time the folder is a release that is whole or unfinished, as its ``run.json
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import json
 import os
@@ -52,11 +53,12 @@ _PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 def write_learnt(folder: Path, release: Release) -> None:
     """Write what was learnt: a release that is unfinished. The folder appears when all of its files are there.
 
-    An unfinished release that stands there is replaced.
+    An unfinished release that stands there is replaced, unless it holds the same documents already.
     """
     with _scratch(folder) as scratch:
         _write_documents(scratch, release)
-        _appear(scratch, folder)
+        if not all(_there(path, folder) for path in scratch.iterdir()):
+            _appear(scratch, folder)
 
 
 def write_release(folder: Path, release: Release, synthetic: Synthesis, report: str) -> None:
@@ -131,7 +133,8 @@ def _appear(scratch: Path, folder: Path) -> None:
     else:
         names = sorted(path.name for path in scratch.iterdir())
         for name in names:
-            if name != RUN:
+            # A file that is there already is not written anew: a process that is killed again and again gets on.
+            if name != RUN and not _there(scratch / name, folder):
                 (scratch / name).replace(folder / name)
         # Signatures are of the run.json that goes.
         for path in folder.iterdir():
@@ -142,6 +145,11 @@ def _appear(scratch: Path, folder: Path) -> None:
         sync(folder)
         os.utime(folder, (WRITTEN_AT, WRITTEN_AT))
     sync(folder.parent)
+
+
+def _there(path: Path, folder: Path) -> bool:
+    """Whether the folder holds this very file."""
+    return (folder / path.name).exists() and filecmp.cmp(path, folder / path.name, shallow=False)
 
 
 def unfit_file(release: Path) -> Path:
