@@ -279,8 +279,7 @@ class Attribute:
     @cached_property
     def point_edges(self) -> tuple[int, ...]:
         """Edges of the bins in points: bin i is ``range(e[i], e[i + 1])``."""
-        scale = 10**self.places
-        return integer_edges([edge * scale for edge in self.edges])
+        return integer_edges(self.edges, 10**self.places)
 
     @cached_property
     def grids(self) -> tuple[Grid, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import date
 from fractions import Fraction
 from functools import lru_cache
-from math import floor
+from math import floor, lcm
 
 from privity.common.data.temporal import Temporal
 from privity.common.data.temporal_pattern import DAY, HOUR, MINUTE, SECOND, UNIX_DAY
@@ -90,7 +90,7 @@ def temporal_edges(form: Temporal, low: Fraction | None, high: Fraction | None) 
     if form.type == "time":
         first = Fraction(0) if low is None else low
         last = day - 1 if high is None else high
-        return _even(form, first, last)
+        return (*_even(form, first, last), last + HALF)
     begin, end = form.years
     days = [_days(text) for text in (f"{begin:04d}-01-01", *USUAL, f"{end:04d}-12-31")]
     first = days[0] * day if low is None else low
@@ -98,10 +98,14 @@ def temporal_edges(form: Temporal, low: Fraction | None, high: Fraction | None) 
     near = max(first, days[1] * day), min(last, days[2] * day)
     far = (*range(100, 10_000, 100), *range(1810, 1900, 10), *range(2110, 2200, 10))
     years = [_days(f"{year:04d}-01-01") * day for year in far]
-    points = {*years, (days[0] + 1) * day, days[3] * day, first, last + HALF}
+    points = [*years, (days[0] + 1) * day, days[3] * day, first, last + HALF]
     if near[0] < near[1]:
-        points |= set(_even(form, *near)[:-1])
-    return tuple(sorted(point for point in points if first <= point <= last + HALF))
+        points += _even(form, *near)
+    # Whole numbers are sorted far sooner than fractions.
+    scale = lcm(*(point.denominator for point in points))
+    whole = {point.numerator * (scale // point.denominator) for point in points}
+    inside = range(int(first * scale), int((last + HALF) * scale) + 1)
+    return tuple(Fraction(point, scale) for point in sorted(whole) if point in inside)
 
 
 def declared_ends(places: int, form: Temporal | None, edges: Sequence[Fraction]) -> tuple[bool, bool]:
@@ -118,8 +122,9 @@ def _days(text: str) -> int:
     return date.fromisoformat(text).toordinal() - UNIX_DAY
 
 
-def _even(form: Temporal, low: Fraction, high: Fraction) -> tuple[Fraction, ...]:
-    """Edges of one width, at its multiples, and the ends."""
+def _even(form: Temporal, low: Fraction, high: Fraction) -> list[Fraction]:
+    """The lower end, and edges of one width up to the upper one, at its multiples."""
     steps = [Fraction(width, form.unit) for width in WIDTHS if width >= form.unit]
     step = next((step for step in [Fraction(1), *steps] if (high - low) / step <= MOST_CELLS), Fraction(DAY, form.unit))
-    return (low, *(place * step for place in range(floor(low / step) + 1, floor(high / step) + 1)), high + HALF)
+    places = range(floor(low / step) + 1, floor(high / step) + 1)
+    return [low, *(Fraction(place * step.numerator, step.denominator) for place in places)]

@@ -28,9 +28,14 @@ def nearest(number: int | Fraction, point: Fraction) -> int:
     return (2 * number.numerator * point.denominator + number.denominator) // (2 * number.denominator)
 
 
-def integer_edges(edges: Sequence[Fraction]) -> tuple[int, ...]:
-    """The first integer at each edge or beyond; after the last edge, which is closed, the first one beyond."""
-    return (*(ceil(edge) for edge in edges[:-1]), floor(edges[-1]) + 1)
+def integer_edges(edges: Sequence[Fraction], scale: int = 1) -> tuple[int, ...]:
+    """The first integer at each edge or beyond; after the last edge, which is closed, the first one beyond.
+
+    Args:
+        scale: of the integers; the edges are taken so many times.
+    """
+    first = (-(-edge.numerator * scale // edge.denominator) for edge in edges[:-1])
+    return (*first, edges[-1].numerator * scale // edges[-1].denominator + 1)
 
 
 def decimal_grid(low: Fraction, high: Fraction, *, closed: bool, decimals: int | None, exact: bool) -> Grid:
