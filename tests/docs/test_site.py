@@ -18,6 +18,7 @@ from tests.harness import browser
 from tests.harness.long import thinned
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.process,
     pytest.mark.timeout(600),
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::PendingDeprecationWarning"),  # Sphinx of MyST

@@ -31,7 +31,7 @@ def finding(subject: Subject) -> Finding:
     return found
 
 
-@pytest.mark.parametrize("places", [1, 2])
+@pytest.mark.parametrize("places", [pytest.param(1, marks=pytest.mark.long), 2])
 def test_rows_of_a_person_beyond_the_places_decide_nothing(places: int) -> None:
     """Of 200 rows of one person as many count as are charged."""
     many = discovered_categories(2, Fraction(1, 2), DELTA, 80, 0, places=places, mine=200)

@@ -46,6 +46,7 @@ def of_a_sample():
     return by_kind(run_attacks(drawn(700, 1), drawn(700, 3), drawn(500, 2), ATTACKS))
 
 
+@pytest.mark.long
 def test_a_copy_of_the_real_rows_is_caught_by_every_kind_of_attack(of_a_copy):
     caught = {kind for (kind, _), one in of_a_copy.items() if one.low}
     assert caught >= {"singling out, multivariate", "linkability", "inference"}
@@ -81,6 +82,7 @@ def test_the_same_tables_give_the_same_attacks_and_leave_the_generator_alone(of_
     assert np.random.random() == expected
 
 
+@pytest.mark.long
 def test_nothing_to_single_out_is_said():
     schema = parse_schema({"fields": FIELDS[4:]}, "s")
     same = CodedTable(schema, (np.arange(80) % 2, np.zeros(80, int)))

@@ -164,6 +164,7 @@ def test_what_cannot_be_made_is_said_with_a_remedy(monkeypatch):
     assert "--quick" in document["left_out"][-1]["remedy"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("names", [["age"], ["ward"], ["sick"], ["pay", "note"], ["loss"]])
 def test_few_attributes_are_no_trouble(names):
     real, other = (table(300, seed).over(names) for seed in (0, 1))

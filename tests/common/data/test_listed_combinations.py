@@ -86,7 +86,7 @@ def test_what_is_on_no_list_is_refused_or_another_one() -> None:
         min_size=1, max_size=8,
     )
 )  # fmt: skip
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_combinations_are_read_alike_in_every_source(rows: list[tuple[Any, ...]], tmp_path: Path) -> None:
     fields = [field | {"missingValues": ["", "?"]} for field in FIELDS[1:]]
     schema = schema_of(LIST, fields)

@@ -8,7 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.coded_table import CodedTable, decode
@@ -63,7 +63,6 @@ def test_a_total_is_the_exact_sum_and_a_label_that_of_its_code():
     assert arrow["total"].null_count == arrow["drugs"].null_count > 0
 
 
-@settings(max_examples=30)
 @given(
     parts=st.lists(st.tuples(st.integers(-(10**7), 10**7), st.integers(0, 5)), min_size=1, max_size=4),
     seed=st.integers(0, 9),

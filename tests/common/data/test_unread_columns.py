@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.cast_columns import as_types
@@ -146,7 +146,6 @@ def test_survey_weights_are_known_by_their_names(name, weight):
     assert looks_like_weight(name) is weight
 
 
-@settings(max_examples=40, deadline=None)
 @given(start=st.integers(0, 10**6), skipped=st.integers(0, 10**6), rows=st.integers(1, 30), width=st.integers(1, 8))
 def test_keys_go_on_after_those_of_other_tables(start, skipped, rows, width):
     pattern = "P-" + "#" * width + "/x"

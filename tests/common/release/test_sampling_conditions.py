@@ -10,7 +10,7 @@ from decimal import Decimal
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chisquare
 
@@ -107,7 +107,6 @@ def wheres(draw):
     return found
 
 
-@settings(max_examples=25, deadline=None)
 @given(where=wheres())
 def test_rows_fulfil_the_conditions_and_none_that_does_is_left_out(where):
     expected = PLAIN[fulfilled(PLAIN, where)]
@@ -233,7 +232,6 @@ TWO_BINS = [
 ]
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     rule=st.sampled_from(["low < high", "low <= high", "low == high", "low != high", "low > high"]),
     low=st.tuples(st.sampled_from([*OPERATORS]), st.integers(0, 20)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.schema import Schema, parse_schema
@@ -88,7 +88,6 @@ def test_open_domains_an_evaluation_and_several_parties_leave_less() -> None:
     assert less.alone > more.alone
 
 
-@settings(max_examples=25)
 @given(
     st.integers(2, 30), st.integers(2, 40), st.integers(50, 10**6), st.sampled_from([Fraction(0), DELTA]),
     st.fractions(Fraction(1, 100), 20, max_denominator=100),

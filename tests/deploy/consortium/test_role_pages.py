@@ -97,6 +97,7 @@ def people(tmp_path: Path, port_of_the_pages: int) -> Iterator[dict[str, Person]
         node.wait(20)
 
 
+@pytest.mark.long
 def test_everybody_does_their_part(people: dict[str, Person], port_of_the_pages: int) -> None:
     organiser, curator, operator = (people[name] for name in ("organiser", "curator", "operator"))
     owners = [people[party] for party in PARTIES]

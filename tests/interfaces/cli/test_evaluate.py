@@ -34,6 +34,7 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "release"
 
 
+@pytest.mark.long
 def test_a_release_is_judged_from_its_folder_alone(release: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # To compile the attacks' search takes longer than a few attacks: test_attacks.py does it.
     monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")

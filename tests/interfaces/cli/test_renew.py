@@ -30,6 +30,7 @@ CONFIGS = ("north/party.toml", "east/party.toml", "operator/operator.toml", "cur
 SECRETS = ("north/tls.key", "south/tls.key", "operator/tls.key", "curator/tls.key", "north/keys/sealing.pem")
 
 
+@pytest.mark.long
 def test_everybody_renews_and_nobody_restarts(tmp_path: Path) -> None:
     write_rows(tmp_path)
     address = f"localhost:{free_port()}"

@@ -28,6 +28,7 @@ from tests.harness.founding import found
 from tests.harness.walkthrough import PARTIES, Background, free_port
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.process,
     pytest.mark.external,
     pytest.mark.skipif(bool(browser.missing()), reason=f"not installed: {browser.missing()}"),

@@ -253,7 +253,8 @@ def test_numbers_of_any_length_are_compared_exactly(kind: str, server: postgresq
     assert rows.count([(0,)]).tolist() == expected.tolist()
 
 
-@pytest.mark.parametrize("hold", [Hold.STORE, pytest.param(Hold.MEMORY, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("hold", [Hold.STORE, Hold.MEMORY])
 def test_spark_gives_the_tables_of_brute_force(hold: Hold, spark: None, tmp_path: Path) -> None:
     parquet_file(tmp_path)
     rows = opened(f"pyspark://#{tmp_path}/rows.parquet", hold=hold)

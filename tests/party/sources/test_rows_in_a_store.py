@@ -86,6 +86,7 @@ def opened_tables(network: NetworkConsortium, name: str) -> dict[str, str]:
     return {kind: files[kind].read_text() for kind in ("marginals.json", "model.json")}
 
 
+@pytest.mark.long
 def test_a_run_waits_for_rows_whose_server_stops_and_is_that_of_an_undisturbed_one(
     server: postgresql.Server, tmp_path: Path
 ) -> None:

@@ -79,7 +79,7 @@ def some(values: st.SearchStrategy[Any]) -> st.SearchStrategy[list[tuple[Any, An
     return st.lists(st.tuples(one, one), min_size=1, max_size=12)
 
 
-FEW = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @given(pairs=some(st.dates()))

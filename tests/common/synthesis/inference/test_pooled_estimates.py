@@ -8,7 +8,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from privity.common.data.noisy_tables import NoisyTable
@@ -128,7 +128,6 @@ whole_tables = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=60)
 @given(st.lists(whole_tables, min_size=1, max_size=6))
 def test_of_tables_of_codes_nothing_better_can_be_made(tables):
     """Held against the whole table over all attributes, not only what each tells of the two."""
@@ -154,7 +153,6 @@ derived_tables = st.builds(
 )  # fmt: skip
 
 
-@settings(max_examples=120)
 @given(st.lists(derived_tables.filter(lambda table: table.attributes), min_size=1, max_size=6))
 def test_of_bits_and_generalisations_it_is_what_each_table_tells_of_the_attributes(tables):
     best = pooled(*tables)

@@ -84,6 +84,7 @@ def test_the_best_move_and_merge_are_those_of_brute_force(seed):
     assert not work.merge()
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 def test_the_relaxed_programme_is_never_worse_than_greedy():
     """A hundred graphs: docs/benchmarks/junction_tree.md."""

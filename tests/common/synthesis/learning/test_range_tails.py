@@ -134,6 +134,7 @@ def test_ages_under_noise_keep_a_tail_and_the_error_of_what_lies_beyond_holds():
     assert np.mean(covered) < 0.1
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 def test_a_century_without_rows_is_not_taken_for_the_first_one():
     """Rows before 1900 share their coarsest group with all centuries: noise in one of these is no end of a range."""
