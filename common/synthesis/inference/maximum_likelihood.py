@@ -34,6 +34,7 @@ from privity.common.synthesis.inference.estimation import Estimate, average, col
 from privity.common.synthesis.inference.graphical_model import GraphicalModel, Propagation, tree_over
 from privity.common.synthesis.inference.groups import Codes, condense, expand, groups_of
 from privity.common.synthesis.inference.pooled_codes import WIDE, Pools, pooled
+from privity.common.synthesis.inference.shared_sums import SharedSums
 from privity.common.synthesis.inference.table_consistency import make_consistent
 from privity.common.synthesis.single_threaded_blas import one_blas_thread
 
@@ -283,14 +284,14 @@ class _Problem:
         self._counts = np.concatenate([term.counts.ravel() for term in terms])
         self._ridge = np.concatenate([term.ridge.ravel() for term in terms])
         self._scale = 1 / np.sqrt(self._ridge + np.maximum(self._counts, SCALE_ROWS))
-        self._homes = [propagation.home(term.attributes) for term in terms]
-        self._beside = [self._shape_beside(term, home) for term, home in zip(terms, self._homes, strict=True)]
-
-    def _shape_beside(self, term: _Term, home: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Shape of the term's table beside the clique's axes, and the axes that it sums over."""
-        clique, domain = self._propagation.tree.cliques[home], self._propagation.domain
-        shape = tuple(domain[a] if a in term.attributes else 1 for a in clique)
-        return shape, tuple(axis for axis, a in enumerate(clique) if a not in term.attributes)
+        self._of_clique: list[list[int]] = [[] for _ in propagation.tree.cliques]
+        for place, term in enumerate(terms):
+            self._of_clique[propagation.home(term.attributes)].append(place)
+        cliques = zip(propagation.tree.cliques, propagation.shapes, self._of_clique, strict=True)
+        self._sums = [
+            SharedSums(clique, shape, [terms[place].attributes for place in places])
+            for clique, shape, places in cliques
+        ]
 
     def solve(self, start: Sequence[Numbers], steps: int) -> tuple[list[Numbers], list[Numbers]]:
         """The potentials of the terms, and the probabilities of the cliques' cells."""
@@ -309,18 +310,18 @@ class _Problem:
         return [potentials[part].reshape(term.counts.shape) for term, part in parts], beliefs
 
     def _clique_potentials(self, potentials: Numbers) -> list[Numbers]:
-        sums = [np.zeros(shape) for shape in self._propagation.shapes]
-        for term, part, home, (shape, _) in zip(self._terms, self._parts, self._homes, self._beside, strict=True):
-            sums[home] += term.expand(potentials[part].reshape(term.counts.shape)).reshape(shape)
-        return sums
+        parts = zip(self._terms, self._parts, strict=True)
+        spread = [term.expand(potentials[part].reshape(term.counts.shape)) for term, part in parts]
+        held = zip(self._sums, self._of_clique, strict=True)
+        return [sums.spread([spread[place] for place in places]) for sums, places in held]
 
     def _value(self, scaled: Numbers) -> tuple[float, Numbers]:
         potentials = scaled * self._scale
         beliefs, logarithm = self._propagation.beliefs(self._clique_potentials(potentials))
-        expected = [
-            term.condense(beliefs[home].sum(axis=summed)).ravel()
-            for term, home, (_, summed) in zip(self._terms, self._homes, self._beside, strict=True)
-        ]
+        expected = np.empty(potentials.size)
+        for sums, places, belief in zip(self._sums, self._of_clique, beliefs, strict=True):
+            for place, table in zip(places, sums.sums(belief), strict=True):
+                expected[self._parts[place]] = self._terms[place].condense(table).ravel()
         pull = self._ridge * potentials
         value = self._rows * logarithm - float(potentials @ self._counts) + 0.5 * float(potentials @ pull)
-        return value, (self._rows * np.concatenate(expected) - self._counts + pull) * self._scale
+        return value, (self._rows * expected - self._counts + pull) * self._scale
