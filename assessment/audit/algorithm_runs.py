@@ -201,6 +201,7 @@ def run_subjects() -> list[Subject]:
         whole_run("jtree", Setting((4, 5), 1, 0), 3, eight, 300, 0),
         whole_run("mst", Setting((4, 5), 1, 0), 3, eight, 300, 0),
         whole_run("aim", Setting((4, 5), 1, 0), 3, eight, 150, 0),
+        whole_run("all-pairs", Setting((4, 5), 1, 0), 3, eight, 300, 0),
         whole_run("copula", Setting((4, 5), 1, 0), 3, eight, 300, 0),
         whole_run("copula", Setting((3, 4, 5), 2, 1), 3, Fraction(2), 300, 0, Fraction(1, 1000)),
         whole_run("privhd", Setting((3, 4, 5), 2, 1), 3, eight, 300, 0),

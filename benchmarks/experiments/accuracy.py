@@ -55,6 +55,9 @@ GUARANTEES = {DELTA: "(eps, 1e-9)", PURE: "pure eps"}
 COMPARED = ("mst", "aim", "dp-subn", "privbayes", "one-way")
 """Run over every epsilon, guarantee and K. The last one has no structure."""
 
+ALL_PAIRS = "all-pairs"
+"""Run where it can be: over the 16 binary attributes of nltcs."""
+
 LARGE_MODEL = "aim, 8 MiB model"
 REAL_ROWS = "real rows"
 SELECTIONS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -71,7 +74,8 @@ FITS: dict[str, tuple[str, dict[str, Any]]] = {
 """Every algorithm that may end in one fit or the other, with both."""
 
 METHODS: dict[str, tuple[str, dict[str, Any]]] = {
-    **{name: (name, {}) for name in COMPARED}, LARGE_MODEL: ("aim", {"cells": 1 << 20}), **SELECTIONS, **FITS,
+    **{name: (name, {}) for name in (*COMPARED, ALL_PAIRS)}, LARGE_MODEL: ("aim", {"cells": 1 << 20}),
+    **SELECTIONS, **FITS,
 }  # fmt: skip
 UNLIKE = (*SELECTIONS, "dp-subn", "privbayes", "one-way")
 """What is run over parties that are unlike each other."""
@@ -165,6 +169,9 @@ def points(quick: bool) -> list[Point]:
         )
     both = {"delta": (DELTA, PURE), "seeds": 5, **plain}
     found = grid(kind="whole", data=DATASETS, method=COMPARED, epsilon=EPSILONS, parties=PARTIES, **both)
+    together = {"kind": "whole", "data": "nltcs", "method": ALL_PAIRS, "parties": (1, 3, 10), "seeds": 3}
+    found += grid(**together, epsilon=("0.1", "0.4", "1"), delta=(DELTA, PURE), **plain)
+    found += grid(**together, epsilon="1", delta=DELTA, split="by:telephoning", counted=REPLACED)
     fitted = {"method": tuple(FITS), "epsilon": ("0.1", "0.4", "1.6"), "parties": (1, 3)}
     found += grid(kind="whole", data=DATASETS, **fitted, **both)
     whole = {"kind": "whole", "delta": DELTA, "seeds": 5}
@@ -230,7 +237,7 @@ def winners(records: Sequence[Record]) -> list[str]:
     rows = []
     for point in grid(data=DATASETS, delta=(DELTA, PURE), epsilon=EPSILONS):
         here = one_party(records, **point)
-        mine, theirs = best(here, COMPARED), best(here, tuple(PEERS))
+        mine, theirs = best(here, (*COMPARED, ALL_PAIRS)), best(here, tuple(PEERS))
         if mine or theirs:
             flat = spread(values_of(here, "mean2", method="one-way"), 4)
             cells = [str(one or "not measured") for one in (mine, theirs)]

@@ -1,9 +1,9 @@
 """Which algorithm a run takes that names none: by public numbers alone, and by what was measured.
 
 The choice depends on the share of a pair's marginal that is noise if half of the budget measures a tree of pairs.
-Measured (docs/choosing.md, "The automatic choice"): with a delta ``aim`` is closest or nearly so; without one it is as
-long as noise is a small part, and beyond that ``dp-subn``, which then measures only what stands out. It never adds a
-delta.
+Measured (docs/choosing.md, "The automatic choice"): where all pairs can be measured clearly at once, ``all-pairs`` is
+closest. Elsewhere ``aim`` is with a delta, or nearly so; without one it is as long as noise is a small part, and beyond
+that ``dp-subn``, which then measures only what stands out. It never adds a delta.
 """
 
 from __future__ import annotations
@@ -21,18 +21,23 @@ from privity.common.privacy.budget import parse_delta, parse_epsilon
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
 from privity.common.protocol.evaluation_scores import evaluation_of
 from privity.common.protocol.run_terms import AUTO
+from privity.common.protocol.session import Session
 from privity.common.runs.planned_run import planned_session
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.algorithms.all_pairs import forecast
 from privity.common.synthesis.inference.pooled_estimates import noise_distance
 from privity.common.synthesis.learning.domain_discovery import stand_in
 
-RULES = 1
+RULES = 2
 """Version of the rules below; a release says by which its algorithm was chosen."""
 
 LARGEST_PART = 0.2
 """Of a typical pair's marginal that is noise, up to which ``aim`` is taken without a delta."""
 
-CANDIDATES = ("aim", "dp-subn", "one-way")
+CLEAR = 0.08
+"""Mean part of the pairs' marginals that is noise if all are measured, up to which ``all-pairs`` is taken."""
+
+CANDIDATES = ("aim", "all-pairs", "dp-subn", "one-way")
 """What may be chosen: a new policy allows these."""
 
 LIKELY_ROWS = 10_000
@@ -61,6 +66,13 @@ def choose(schema: Schema, party_rows: Sequence[int], tolerate: int, epsilon: Fr
     closed = stand_in(schema)
     if _too_large("aim", closed):
         return Chosen("one-way", "all pairs of attributes have more cells than can be counted")
+    session = _planned(closed, party_rows, tolerate, epsilon, delta)
+    if len(closed.domain) > 1 and not _too_large("all-pairs", closed):
+        noise = forecast(session, session.budget.whole)
+        if noise <= CLEAR:
+            return Chosen(
+                "all-pairs", f"all pairs measured at once are {noise:.1%} noise; up to {CLEAR:.0%} it is closest"
+            )
     part = noise_part(closed, party_rows, tolerate, epsilon, delta)
     told = f"noise is about {min(part, 1):.0%} of a typical pair's marginal"
     if delta:
@@ -120,12 +132,16 @@ def noise_part(schema: Schema, party_rows: Sequence[int], tolerate: int, epsilon
 
     Each is taken to be 1 at the most, and measured with a tree of pairs for half of the budget.
     """
-    budget = RhoBudget(epsilon, delta) if delta else PureBudget(epsilon)
-    parties = {f"party {place}": rows for place, rows in enumerate(party_rows, start=1)}
-    session = planned_session(schema, parties, tolerate, budget)
+    session = _planned(schema, party_rows, tolerate, epsilon, delta)
     pairs = [a * b for a, b in combinations(schema.domain, 2)]
     if not pairs:
         return 0.0
-    deviation = math.sqrt(session.noise_variance(len(schema.domain) - 1, budget.whole / 2))
+    deviation = math.sqrt(session.noise_variance(len(schema.domain) - 1, session.budget.whole / 2))
     moved = [min(1.0, noise_distance(deviation * cells, session.rows)) for cells in pairs]
     return sum(moved) / len(moved)
+
+
+def _planned(schema: Schema, party_rows: Sequence[int], tolerate: int, epsilon: Fraction, delta: Fraction) -> Session:
+    budget = RhoBudget(epsilon, delta) if delta else PureBudget(epsilon)
+    parties = {f"party {place}": rows for place, rows in enumerate(party_rows, start=1)}
+    return planned_session(schema, parties, tolerate, budget)

@@ -23,6 +23,7 @@ from privity.synthesizers import Synthesizer as Synthesizer
 
 __all__ = [  # noqa: RUF022
     "AIM",
+    "AllPairs",
     "DPCCBN",
     "DPSUBN",
     "GaussianCopula",
@@ -59,6 +60,16 @@ class AIM(Synthesizer):
         rounds: int | None = ...,
         cells: int = ...,
         selection: str | None = ...,
+    ) -> None: ...
+
+class AllPairs(Synthesizer):
+    def __init__(
+        self,
+        epsilon: Number,
+        *,
+        population: str,
+        delta: Number = ...,
+        ledger: Path | str | None = ...,
     ) -> None: ...
 
 class DPCCBN(Synthesizer):

@@ -35,7 +35,9 @@ def as_in_a_notebook(config: Path, out: Path) -> None:
             assert consortium.submit(**ASKED, name="autumn").name == run.name == "autumn", "a name is submitted once"
             assert repr(run) == "Run('autumn'; one-way)"
             chosen = consortium.submit(epsilon=0.5, secure_sum="masks", name="chosen")
-            assert "which was chosen: noise is about" in repr(chosen), "of auto it is said what was taken, and why"
+            assert "which was chosen: all pairs measured at once are" in repr(chosen), (
+                "of auto it is said what was taken, and why"
+            )
             chosen.wait(progress=False)
             followed = list(run.follow())
             assert (followed[-1].state, followed[-1].epsilon) == ("COMPLETED", Fraction(1, 2))

@@ -53,17 +53,22 @@ CONCENTRATED = Split(Power(1.6, -0.7, 1, 4), Power(0.9, 0.27, 0.1, 0.7))
 def noise_of_table(session: Session, share: Share, domain: Sequence[int] | None = None) -> float:
     """Total variation distance by which the noise of all of the share would move one pair table of mean size.
 
-    By the noise of many tables, which share epsilon, or rho: that of one alone would be no narrower than the least
-    shares of discrete Gaussian noise, of which a run of many tables knows nothing.
-
     Args:
         domain: sizes of other attributes than those of the session.
     """
     domain = domain or session.schema.domain
     cells = (sum(domain) ** 2 - sum(size**2 for size in domain)) / 2 / math.comb(len(domain), 2)
+    return noise_distance(deviation_of_one(session, share) * cells, session.rows)
+
+
+def deviation_of_one(session: Session, share: Share) -> float:
+    """Of the noise on a cell of one table that gets all of the share, in rows.
+
+    By the noise of many tables, which share epsilon, or rho: that of one alone would be no narrower than the least
+    shares of discrete Gaussian noise, of which a run of many tables knows nothing.
+    """
     more = MANY_TABLES if share.budget.delta else MANY_TABLES**2
-    deviation = math.sqrt(session.noise_variance(MANY_TABLES, share) / more)
-    return noise_distance(deviation * cells, session.rows)
+    return math.sqrt(session.noise_variance(MANY_TABLES, share) / more)
 
 
 def _fitted(share: Share) -> Split:

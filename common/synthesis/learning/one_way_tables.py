@@ -21,7 +21,12 @@ def single_weights(domain: Sequence[int], *, pure: bool) -> list[int]:
     with the square root of c, or with its cube root.
     """
     power = 1 / 2 if pure else 1 / 3
-    ratios = np.log([(size / min(domain)) ** power for size in domain])
+    return near_weights([size**power for size in domain])
+
+
+def near_weights(wanted: Sequence[float]) -> list[int]:
+    """Weights in about these proportions."""
+    ratios = np.log(np.array(wanted) / min(wanted))
     levels = np.log(np.array(WEIGHTS) / WEIGHTS[0])
     return [WEIGHTS[int(np.abs(levels - ratio).argmin())] for ratio in ratios]
 

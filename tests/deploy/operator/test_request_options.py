@@ -39,7 +39,7 @@ def test_an_algorithm_left_open_is_named_with_its_reason_before_anything_is_sent
     schema = parse_schema({"fields": [{"name": name, "type": "boolean"} for name in "abc"]}, "schema")
     request = with_algorithm(run_request({"epsilon": "1"}), schema, [10_000] * 3)
     assert parse_request(json.dumps(request).encode()).automatic == request["automatic"]
-    assert (request["algorithm"], request["automatic"]["rules"]) == ("aim", RULES)
+    assert (request["algorithm"], request["automatic"]["rules"]) == ("all-pairs", RULES)
     named = run_request({"epsilon": "1", "algorithm": "mst"})
     assert with_algorithm(named, schema, [10_000] * 3) is named
     with pytest.raises(PrivityError, match="settings: they belong to one algorithm"):
