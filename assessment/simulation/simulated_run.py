@@ -57,6 +57,7 @@ class Simulation:
         data: a path or a URL, or the rows themselves.
         schema: its file, or what was read of one.
         rows: so many of the data, drawn at random; None stands for all.
+        table_map: file of what the data call the columns and values of the schema.
     """
 
     request: dict[str, Any]
@@ -70,6 +71,7 @@ class Simulation:
     seed: int | None
     evaluate: Path | None = None
     dialect: Mapping[str, Any] = field(default_factory=dict)
+    table_map: Path | None = None
 
     @cached_property
     def asked(self) -> RunRequest:
@@ -131,7 +133,8 @@ def share_out(task: Simulation, schema: Schema) -> tuple[list[pd.DataFrame], pd.
     # Values drawn for codes take as much randomness as the rows need: from a generator that no position comes from.
     drawing = generator.spawn(1)[0]
     if isinstance(task.data, str):
-        frame = _text_rows(parse_address(task.data, dialect=task.dialect), schema, drawing)
+        address = parse_address(task.data, dialect=task.dialect, table_map=task.table_map)
+        frame = _text_rows(address, schema, drawing)
     else:
         frame = _texts_of_frame(task.data, schema, drawing)
     rest = frame.iloc[:0]
@@ -144,8 +147,8 @@ def share_out(task: Simulation, schema: Schema) -> tuple[list[pd.DataFrame], pd.
 
 
 def _text_rows(address: Address, schema: Schema, generator: np.random.Generator) -> pd.DataFrame:
-    """The joint table as text, to be shared out in files; of another store, texts with the codes of its rows."""
-    if address.form is not Form.CSV:
+    """The joint table as text, to be shared out in files; of another store or by a map, texts with the rows' codes."""
+    if address.form is not Form.CSV or address.table_map is not None:
         return as_texts(decode(load_table(address, schema), generator), schema).map(str)
     schema = address.read_by(schema)
     with a_pass_over(address.files) as reading:

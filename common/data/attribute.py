@@ -134,7 +134,7 @@ class Attribute:
         """Of a logarithm: the same codes as bins of the numbers that it is of; of a difference: how both are read."""
         assert self.compute is not None
         if self.compute.less is not None:
-            form = {key: value for key, value in self.compute.document if key in FORM}
+            form = {FORM[key]: value for key, value in self.compute.document if key in FORM}
             plain = {key: getattr(self, key) for key in ("decimal_char", "group_char", "bare_number")}
             return Attribute(self.name, form.pop("type", self.type), missing=self.missing, **form, **plain)
         edges = tuple(self.compute.power(edge) for edge in self.coding_edges)

@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.data.temporal import Temporal, temporal
-from privity.common.data.temporal_pattern import DAY, DEFAULT, EPOCH, HOUR, MINUTE, UNIX_DAY, FormError
+from privity.common.data.temporal_pattern import DAY, DEFAULT, EPOCH, HOUR, MINUTE, UNIX_DAY, YEARS_FROM, FormError
 
 PARTS = {
     "year": None, "quarter": (1, 4), "month": (1, 12), "week": (1, 53), "day": (1, 31), "weekday": (1, 7),
@@ -22,8 +22,10 @@ PARTS = {
 }  # fmt: skip
 """Of a date or time, by name: the first and the last one. Weeks are those of ISO 8601, and Monday is weekday 1."""
 
-FORM = ("type", "format", "timezone", "decimals")
-"""Keys that say how a column of dates or times is read."""
+FORM = {
+    "type": "type", "format": "format", "timezone": "timezone", "decimals": "decimals", "yearsFrom": "years_from",
+}  # fmt: skip
+"""Keys that say how a column of dates or times is read, and what an attribute calls them."""
 
 JOINT = " | "
 """Between the texts of columns that are joined."""
@@ -131,7 +133,7 @@ def read_computation(declared: Mapping[str, Any], fields: Mapping[str, Mapping[s
     document = tuple(declared.items())
     source = declared["from"]
     if "part" not in declared:
-        if odd := {*FORM, "yearsFrom"} & declared.keys():
+        if odd := {*FORM} & declared.keys():
             raise FormError("compute", f"{sorted(odd)[0]!r} goes with part and less only.", "Leave it out.")
         groups = declared.get("groups")
         members = None if groups is None else _members(groups)
@@ -169,7 +171,9 @@ def _difference(declared: Mapping[str, Any], fields: Mapping[str, Mapping[str, A
         if odd := {*FORM} & declared.keys():
             raise FormError("compute", f"{sorted(odd)[0]!r} says nothing without a type.", "Leave it out.")
         return Computation(source, tuple(declared.items()), less=less)
-    read = [{key: item[key] for key in FORM if item.get(key, DEFAULT) not in (DEFAULT, 0)} for _, item in forms]
+    read = [
+        {key: item[key] for key in FORM if item.get(key, DEFAULT) not in (DEFAULT, 0, YEARS_FROM)} for _, item in forms
+    ]
     if (kind := read[0]["type"]) not in ("date", "datetime"):
         message = f"{kind} columns have no difference."
         raise FormError("compute", message, "Name columns of integers, numbers, dates or datetimes.")
@@ -178,7 +182,8 @@ def _difference(declared: Mapping[str, Any], fields: Mapping[str, Mapping[str, A
             message = f"{name!r} is not declared to be read as {forms[0][0]!r} is."
             raise FormError("compute", message, f"Declare both with the same {', '.join(FORM)}.")
     form = read[0]
-    moment = temporal(kind, form.get("format", DEFAULT), form.get("decimals"), form.get("timezone"))
+    keys = [form.get(key) for key in ("decimals", "timezone", "yearsFrom")]
+    moment = temporal(kind, form.get("format", DEFAULT), *keys)
     document = {"from": source, "less": less, **form}
     return Computation(source, tuple(document.items()), moment=moment, less=less)
 

@@ -53,5 +53,5 @@ def is_subtracted_alike(one: Attribute, other: Attribute) -> bool:
     """Whether the difference of two attributes of numbers can be computed as rows are read."""
     if not all(a.numeric and (a.temporal is None or a.type in MOMENTS) and a.compute is None for a in (one, other)):
         return False
-    keys = ("format", "timezone", *(key for key, each in PLAIN_KEYS.items() if each.of_rows))
+    keys = ("format", "timezone", "years_from", *(key for key, each in PLAIN_KEYS.items() if each.of_rows))
     return kind_of(one) == kind_of(other) and all(getattr(one, key) == getattr(other, key) for key in keys)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Any
 
 from privity.common.data.attribute import Attribute
+from privity.common.data.constant_columns import Constant
 from privity.common.data.schema import Schema
+from privity.common.data.temporal_pattern import DEFAULT
 from privity.common.errors import Problem, ProblemsFound
 from privity.common.privacy.discovery import joined as joined_discoveries
+from privity.common.text.short_values import shorten
 
 
 def join_schemas(schemas: Mapping[str, Schema]) -> Schema:
@@ -20,11 +24,13 @@ def join_schemas(schemas: Mapping[str, Schema]) -> Schema:
         schemas: by their files.
 
     Raises:
-        ProblemsFound: every attribute in which a file differs otherwise.
+        ProblemsFound: every attribute and column in which a file differs otherwise.
     """
     (first, joined), *others = schemas.items()
-    attributes, problems = list(joined.attributes), []
+    attributes = list(joined.attributes)
+    problems: list[Problem] = []
     for file, schema in others:
+        problems += _other_columns(file, schema, first, joined)
         if schema.names != joined.names:
             names = f"its attributes are {', '.join(schema.names)}; those of {first} are {', '.join(joined.names)}."
             problems.append(Problem(file, "fields", "other-attributes", names, "Give all schemas the same attributes."))
@@ -47,7 +53,36 @@ def join_schemas(schemas: Mapping[str, Schema]) -> Schema:
         raise ProblemsFound(problems)
     discoveries = joined_discoveries(one for schema in schemas.values() for one in schema.discoveries)
     stored_types = any(schema.stored_types for schema in schemas.values())
-    return replace(joined, attributes=tuple(attributes), discoveries=discoveries, stored_types=stored_types)
+    constants = [one for each in schemas.values() for one in each.unread if isinstance(one.made, Constant)]
+    marked = {one.name: one for one in constants if one.read_off_rows}
+    unread = tuple(replace(marked.get(one.name, one), before=one.before) for one in joined.unread)
+    return replace(
+        joined, attributes=tuple(attributes), unread=unread, discoveries=discoveries, stored_types=stored_types
+    )
+
+
+def _other_columns(file: str, schema: Schema, first: str, joined: Schema) -> Iterator[Problem]:
+    """The columns that are not read and are not declared as in the first file."""
+    for name in dict.fromkeys(column.name for column in (*joined.unread, *schema.unread)):
+        here, there = _declared(schema, name), _declared(joined, name)
+        if here != there:
+            words = [each for each in (here, there) if isinstance(each, str)]
+            message = f"is {here}; in {first} it is {there}" if len(words) == 2 else f"is not declared as in {first}"
+            remedy = "Declare it alike in all schemas."
+            yield Problem(file, "fields", "declared-otherwise", f"column {name!r} {message}.", remedy)
+
+
+def _declared(schema: Schema, name: str) -> str | dict[str, Any]:
+    """What owners must declare alike of a column that one of them does not read: a constant in words."""
+    column = next((column for column in schema.unread if column.name == name), None)
+    if column is None:
+        return "read of the table" if name in schema.names else "not declared"
+    if not isinstance(column.made, Constant):
+        return {key: value for key, value in column.document if key not in ("title", "description", "readOffRows")}
+    attribute = column.attribute
+    form = [text for text in (attribute.format, attribute.timezone) if text not in (None, DEFAULT)]
+    written = f", written as {' '.join(map(str, form))}" if form else ""
+    return f"the constant {attribute.type} {shorten(attribute.name_of(column.made.value))}{written}"
 
 
 def _besides_categories(attribute: Attribute) -> Attribute:

@@ -6,17 +6,34 @@ model have listed combinations alone, and noise is spent on these.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from privity.common.data.attribute import read_number
 from privity.common.data.computation import JOINT
 from privity.common.data.schema_fields import OTHER
+from privity.common.data.table_reading import read_rows
 from privity.common.errors import Problem, ProblemsFound
+from privity.common.storage.safe_files import read_regular
 from privity.common.text.short_values import listed, shorten
 
 KEPT = ("name", "type", "title", "missingValues", "outOfDomain", "other")
 """Of a field that becomes what tells the list's rows apart."""
+
+
+def with_file(document: Mapping[str, Any], file: Path) -> dict[str, Any]:
+    """The schema in which the columns of this public list, a CSV file, have its combinations alone.
+
+    Raises:
+        ProblemsFound: as ``with_combinations``, or the file has faults.
+        PrivityError: file-missing, file-unreadable.
+    """
+    origin = f"{file.name}, SHA-256 {hashlib.sha256(read_regular(file)).hexdigest()}"
+    rows = read_rows(file)
+    columns = {str(name): rows[name].tolist() for name in rows.columns}
+    return with_combinations(document, columns, origin, str(file))
 
 
 def with_combinations(

@@ -155,7 +155,7 @@ class Lookup:
 def read_total(item: Mapping[str, Any], missing: Sequence[str], known: Mapping[str, Attribute], fault: Fault) -> Total:
     """Read ``sum`` and ``less`` of a field, whose form is sound."""
     plus, minus = tuple(item.get("sum", [])), tuple(item.get("less", []))
-    form = {key: item[key] for key in FORM if key in item and key != "type"}
+    form = {name: item[key] for key, name in FORM.items() if key in item and key != "type"}
     blank = Attribute(item["name"], item["type"], missing=tuple(missing), **form)
     if not plus:
         fault("less", "made-column", "it is a difference without a 'sum'.", "Declare what it is taken from as 'sum'.")

@@ -16,6 +16,7 @@ import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.face_hints import face_hints
+from privity.common.data.frame_values import number_of
 from privity.common.data.gap_fields import gap_fields, is_subtracted_alike, kind_of, total_field
 from privity.common.data.made_columns import MOMENTS
 from privity.common.data.schema import Schema, parse_schema
@@ -70,8 +71,12 @@ def relation_hints(schema: Schema, batches: Iterable[pd.DataFrame]) -> list[str]
 
 
 def relations_in(schema: Schema, batches: Iterable[pd.DataFrame]) -> Relations:
-    """What holds in all rows of a table."""
-    relations = Relations([attribute for attribute in schema.attributes if _has_order(attribute)])
+    """What holds in all rows of a table.
+
+    Args:
+        batches: of values as ``frame_values`` reads them, in the schema's words.
+    """
+    relations = Relations([attribute for attribute in schema.attributes if has_order(attribute)])
     for frame in batches:
         relations.look(frame)
     return relations
@@ -232,21 +237,25 @@ class Relations:
 
 
 class _Numbers(dict[Any, float]):
-    """The values of an attribute by their texts."""
+    """The numbers of an attribute by its values; NaN of a missing one."""
 
     def __init__(self, attribute: Attribute) -> None:
         super().__init__()
         self._attribute = attribute
 
-    def __missing__(self, text: Any) -> float:
+    def __missing__(self, value: Any) -> float:
         attribute = self._attribute
-        number = None if text is None or text in attribute.missing_texts else attribute.read(text)
-        self[text] = float("nan") if number is None else float(number)
-        return self[text]
+        number = None if value is None or value in attribute.missing_texts else number_of(attribute, value)
+        if number is None or (not isinstance(value, str) and number in attribute.missing_numbers):
+            self[value] = float("nan")
+        else:
+            self[value] = float(number)
+        return self[value]
 
 
-def _has_order(attribute: Attribute) -> bool:
-    return attribute.numeric and (attribute.ordered or not attribute.categories)
+def has_order(attribute: Attribute) -> bool:
+    """Whether it is looked at: a column of the table itself, of values that have an order."""
+    return attribute.compute is None and attribute.numeric and (attribute.ordered or not attribute.categories)
 
 
 def _is_narrow(base: Numbers, column: Numbers) -> bool:

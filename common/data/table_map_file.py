@@ -164,7 +164,8 @@ class _FieldReader:
         assert moment is not None
         zone = None if moment.zone is None else re.sub(r"^UTC(?=[+-])", "", str(moment.zone))
         try:
-            return temporal(moment.type, self.item["format"], None, attribute.timezone if not computed else zone)
+            form, zone = self.item["format"], zone if computed else attribute.timezone
+            return temporal(moment.type, form, None, zone, moment.pattern.years_from if "%y" in form else None)
         except FormError as error:
             self.fault("format", "format", error.message, error.remedy)
             return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -54,6 +55,11 @@ def answer(question: str) -> str:
 def say_json(document: Any, indent: int | None = 2, *, err: bool = False) -> None:
     """Print a document for programs: in ASCII, so that what it holds stays exact and does nothing."""
     say(*json.dumps(document, indent=indent).split("\n"), err=err)
+
+
+def warn(text: str, *, calls: int = 1) -> None:
+    """Warn a Python program by ``warnings``, as at the line so many calls above the one that warns."""
+    warnings.warn(in_line(text), stacklevel=calls + 2)
 
 
 def console(*, err: bool = False, width: int | None = None) -> Console:

@@ -16,12 +16,11 @@ from privity.common.data.constant_columns import Constant
 from privity.common.data.dialect import dialect_option
 from privity.common.data.file_look import Look
 from privity.common.data.joined_schemas import join_schemas
-from privity.common.data.relation_hints import relations_in, row_hints
+from privity.common.data.relation_hints import row_hints
 from privity.common.data.schema import Schema, load_schema, parse_schema
 from privity.common.data.schema_draft import LEAK_WARNING
 from privity.common.data.schema_review import declared_public, undeclared_in_words
 from privity.common.data.spreadsheet_formulas import warning
-from privity.common.data.table_reading import read_batches
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound, RowProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.node.process import dump_no_core
@@ -41,11 +40,12 @@ from privity.interfaces.cli.options import DialectOption, row_options
 from privity.interfaces.cli.schema_combinations import combinations
 from privity.interfaces.cli.schema_ends import asked_of_few_rows, tell_few_rows, with_given_bins
 from privity.interfaces.cli.schema_types import types
-from privity.party.sources.address import Address, Form, parse_address, refuse_password
+from privity.party.sources.address import Address, parse_address, refuse_password
 from privity.party.sources.broken_rules import broken_rows
 from privity.party.sources.drafted_tables import looked_at_source
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
+from privity.party.sources.near_columns import near_columns
 from privity.party.sources.open_rows import open_rows
 from privity.party.sources.repeated_keys import repeated_keys
 from privity.party.sources.rows import Rows
@@ -99,11 +99,8 @@ def check(
         _tell_wide_bins(address, schema)
         _tell_broken_rules(address, schema)
         tell_few_rows(schema, rows or 0, str(schema_file))
-        if address.form is Form.CSV:
-            read = address.read_by(schema)
-            batches = (batch for file in address.files for batch in read_batches(file, read))
-            for told in relations_in(read, batches).gaps():
-                say(told)
+        for told in near_columns(address, schema, default_memory()):
+            say(told)
         for told in () if schema.absent_rows else repeated_keys(address, schema, default_memory()):
             say(told)
 

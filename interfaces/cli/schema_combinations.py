@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from privity.common.data.listed_combinations import with_combinations
+from privity.common.data.listed_combinations import with_file
 from privity.common.data.schema import load_schema, parse_schema
-from privity.common.data.table_reading import read_rows
 from privity.common.storage.safe_files import read_regular, refuse_existing, write_text
 from privity.common.text.terminal import say
 
@@ -25,10 +23,7 @@ def combinations(
     refuse_existing(out)
     load_schema(schema)
     document = json.loads(read_regular(schema).decode("utf-8-sig"))
-    origin = f"{listed.name}, SHA-256 {hashlib.sha256(read_regular(listed)).hexdigest()}"
-    rows = read_rows(listed)
-    columns = {str(name): rows[name].tolist() for name in rows.columns}
-    found = with_combinations(document, columns, origin, str(listed))
+    found = with_file(document, listed)
     parsed = parse_schema(found, str(out))
     write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", out)
     say(f"Schema written to {out}, SHA-256 {parsed.digest}")

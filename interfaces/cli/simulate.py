@@ -22,7 +22,7 @@ from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.live_progress import ProgressView
 from privity.deploy.operator.request_options import run_request
-from privity.interfaces.cli.options import DialectOption, takes_run_options
+from privity.interfaces.cli.options import DialectOption, MapOption, takes_run_options
 from privity.interfaces.cli.schema import tell_unkept_rules
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import watched
@@ -53,6 +53,7 @@ def simulate_command(
         typer.Option(help="folder to make: how the release compares with all rows; not private, do not publish"),
     ] = None,
     dialect: DialectOption = None,
+    table_map: MapOption = None,
 ) -> None:
     """Run a curator and K parties as processes on this machine, and write one synthetic table."""
     dump_no_core()
@@ -66,6 +67,7 @@ def simulate_command(
         parties=parties,
         out=out,
         dialect=dialect_option(dialect),
+        table_map=table_map,
         split=split,
         rows=rows,
         patience=patience,

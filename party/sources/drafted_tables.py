@@ -33,6 +33,7 @@ from privity.party.sources.frame_rows import NAME
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
 from privity.party.sources.open_rows import connect
+from privity.party.sources.store import Store
 from privity.party.sources.store_columns import Column, Kind
 
 MOST_ROWS = 1_000_000
@@ -156,9 +157,8 @@ def looked_at_source(text: str, dialect: Mapping[str, Any] | None = None) -> Ite
         if not columns:
             reason, hint = "no column has a type that is read", "Make texts or numbers of them by a view."
             raise PrivityError(Catalogue.BAD_OPTION, option="file", reason=reason, hint=hint)
-        values = ", ".join(store.value(column) for column in columns)
-        rows = store.rows(f"SELECT {values} FROM {store.relation} LIMIT {MOST_ROWS + 1}")
-    read = (tuple(map(_value, columns, row)) for row in rows[:MOST_ROWS])
+        rows = first_rows(store, columns, MOST_ROWS + 1)
+    read = (tuple(map(stored_value, columns, row)) for row in rows[:MOST_ROWS])
 
     def refused(schema: Schema) -> Sequence[Problem]:
         try:
@@ -180,7 +180,13 @@ def looked_at_source(text: str, dialect: Mapping[str, Any] | None = None) -> Ite
         yield LookedAtTable(replace(look, file=address.name, ignored=ignored, findings=tuple(said)), path, refused)
 
 
-def _value(column: Column, value: object) -> Value:
+def first_rows(store: Store, columns: Iterable[Column], most: int) -> Sequence[Sequence[Any]]:
+    """So many rows of these columns, as the store has them."""
+    values = ", ".join(map(store.value, columns))
+    return store.rows(f"SELECT {values} FROM {store.relation} LIMIT {most}")
+
+
+def stored_value(column: Column, value: object) -> Value:
     """A value of a store; durations of files are whole numbers."""
     if column.kind is Kind.DURATION and isinstance(value, int):
         return Cell(Sort.DURATION, EXACT_DURATION.iso(value * SECOND // column.second))

@@ -38,9 +38,6 @@ TEXT: Keys = {"type": "string"}
 
 NOT_PRIVATE = "# Read from the table and its rows: not private. Check each type before you declare it."
 
-_NUMPY = {"b": "boolean", "i": "integer", "u": "integer", "f": "number", "M": "datetime", "m": "duration"}
-"""Types by the kind of a NumPy type; pandas' own have the kind of the NumPy type that they stand for."""
-
 _ARROW = {
     "boolean": pa.types.is_boolean, "integer": pa.types.is_integer, "number": pa.types.is_floating,
     "date": pa.types.is_date, "time": pa.types.is_time, "duration": pa.types.is_duration,
@@ -123,19 +120,18 @@ def _as_stored(table: given.Table) -> dict[str, Keys]:
 
 
 def _of_dtype(dtype: Any) -> Keys | None:
-    """The type that a type of pandas stands for; None of ``object`` and what no attribute can be."""
+    """The type that a type of pandas stands for, which Arrow knows; None of ``object`` and what no attribute can be."""
     match dtype:
         case pd.ArrowDtype():
             return _of_arrow(dtype.pyarrow_dtype)
-        case pd.StringDtype():
-            return TEXT
         case pd.CategoricalDtype():
             return _of_dtype(dtype.categories.dtype) or TEXT
-        case pd.DatetimeTZDtype():
-            return {"type": "datetime", "timezone": _zone(str(dtype.tz))}
         case pd.SparseDtype():
             return _of_dtype(dtype.subtype)
-    return {"type": _NUMPY[dtype.kind]} if dtype.kind in _NUMPY else None
+    try:
+        return _of_arrow(pa.array(pd.Series([], dtype=dtype)).type)
+    except (pa.ArrowException, ValueError, TypeError):
+        return None
 
 
 def _of_arrow(kind: pa.DataType) -> Keys | None:

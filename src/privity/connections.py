@@ -34,6 +34,7 @@ from privity.deploy.operator.operator_folder import SETTINGS, client_of, newest_
 from privity.deploy.operator.plan_options import Faults, parties_of, rows_held
 from privity.deploy.operator.run_status import RunEvent, event_document, explained, status_document
 from privity.deploy.operator.run_submission import check_completed, submit_run, with_concrete_algorithm
+from privity.given import warn_of_unkept_rules
 from privity.progress_and_plans import Plan, Progress, Status
 from privity.release_sources import OwnFolder
 from privity.releases import Release
@@ -241,6 +242,7 @@ class Consortium:
             over = faults.collect("schema", lambda: about(load_schema(file), asked["attributes"]))
             faults.raise_any()
             assert over is not None
+            warn_of_unkept_rules(over, calls=2)
             request = with_algorithm(asked, over, tuple(held.values()))
             found = plan_document(request, held, planned(request, over, held))
             besides = {"left_out": left_out} if left_out else {}
@@ -263,6 +265,8 @@ class Consortium:
         self._check_open()
         with as_arguments():
             concrete = with_concrete_algorithm(self._config, asked)
+            if (file := self._config.parent / SCHEMA).exists():
+                warn_of_unkept_rules(about(load_schema(file), asked["attributes"]), calls=2)
             return Run(self, submit_run(self._config, concrete, name, token), concrete)
 
     def run(self, name: str) -> Run:

@@ -14,6 +14,8 @@ import pyarrow as pa
 from privity.common.data import schema as read
 from privity.common.data.coded_table import CodedTable
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.release.rule_forecast import unkept_rules
+from privity.common.text.terminal import warn
 from privity.party.sources.frame_rows import open_frame
 from privity.party.sources.rows import InMemory, Rows
 from privity.party.sources.source_settings import RowSettings, slots_of
@@ -54,6 +56,16 @@ def given_schema(schema: Schema) -> read.Schema:
             return read.load_schema(schema)
     hint = "Give a privity.Schema, a Table Schema as a dictionary, or the path of one."
     raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=f"a {_kind(schema)} is no schema", hint=hint)
+
+
+def warn_of_unkept_rules(schema: read.Schema, *, calls: int = 1) -> None:
+    """Warn of rules that rows of a model will hardly meet, if there are any.
+
+    Args:
+        calls: how many calls above this one the warning is about.
+    """
+    for told in unkept_rules(schema):
+        warn(told, calls=calls + 1)
 
 
 def plain(value: Any) -> Any:

@@ -53,7 +53,7 @@ from privity.common.synthesis.learning.domain_discovery import (
 from privity.common.synthesis.models import Model
 from privity.common.text.first_few import first_few
 from privity.common.text.terminal import console, status_line
-from privity.given import Schema, Table, can_be_recoded, coded_by, given_schema, plain
+from privity.given import Schema, Table, can_be_recoded, coded_by, given_schema, plain, warn_of_unkept_rules
 from privity.html import table_in_html
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import Told, local_session
@@ -95,7 +95,7 @@ class LocalLearner:
 
     algorithm: ClassVar[str] = AUTO
     _when_learnt: Callable[[Fitted], None] | None = None
-    """Told of what was learnt as soon as it is, to keep it."""
+    """Told of what was learnt as soon as it is, to keep it. Whoever keeps it tells of rules that are hardly met."""
 
     def __init__(
         self,
@@ -123,6 +123,8 @@ class LocalLearner:
 
         If the schema leaves domains to be discovered, that comes first, and is part of what the fit costs: a tenth of
         epsilon and half of delta for categories of texts, up to a quarter of what is left for numbers.
+
+        Before the charge, ``warnings`` has a sentence for each rule that hardly any synthetic row would meet.
 
         Args:
             table: values as in the schema. A pandas, polars or Arrow table, a relation of DuckDB, or the path or
@@ -157,6 +159,8 @@ class LocalLearner:
                 algorithm = choose(declared, [rows.rows], 0, epsilon, delta).algorithm
             kind = ALGORITHMS[algorithm]
             kind.check_request(self.settings, stand_in(declared, numbers=not kind.discovers), delta)
+            if not kind.discovers and self._when_learnt is None:
+                warn_of_unkept_rules(declared)
             budget = kind.budget(self.settings, epsilon, delta)
             numbers = bool(undiscovered(declared))
             if (numbers and not kind.discovers) or first is not None:

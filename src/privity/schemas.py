@@ -14,6 +14,7 @@ from privity.column_types import Types, drafted_types, open_schema
 from privity.common.data import schema as read
 from privity.common.data.discoveries import discoveries_of
 from privity.common.data.field_keys import FORM
+from privity.common.data.listed_combinations import with_file
 from privity.common.data.relation_hints import row_hints
 from privity.common.data.schema_review import ENDS, declared_public, domain_in_words, undeclared_in_words, with_domain
 from privity.common.errors import Catalogue, PrivityError
@@ -311,6 +312,20 @@ class Schema:
         discoveries = [one.document() for one in discoveries_of(self._parsed.discoveries, names)]
         changed = {"fields": kept, "rowConstraints": rules, "discoveries": discoveries}
         return Schema({key: value for key, value in {**self._document, **changed}.items() if value != []})
+
+    def with_combinations(self, listed: Path | str) -> Schema:
+        """The same, in which only the combinations of a public list occur, such as those of city, state and zip code.
+
+        Args:
+            listed: a CSV file whose header names fields of texts and integers; each row is a combination.
+
+        Raises:
+            ProblemsFound: a list with faults, or columns of it that are no such fields.
+            PrivityError: file-missing, file-unreadable.
+        """
+        found = Schema(with_file(self._document, Path(listed)))
+        found._drafted_for = self._drafted_for
+        return found
 
     def table_schema(self) -> dict[str, Any]:
         """The document: a Table Schema."""

@@ -65,10 +65,11 @@ def simulate(
         raise bad_option("table", f"a {type(table).__name__} is no table", hint)
     with as_arguments():
         folder = own.release if out is None else Path(out)
+        declared = given.given_schema(schema)
         task = Simulation(
             request=asked,
             data=str(table) if frame is None else frame,
-            schema=given.given_schema(schema),
+            schema=declared,
             parties=whole_number("parties", parties, 2),
             out=folder,
             split=split,
@@ -77,6 +78,7 @@ def simulate(
             seed=None if seed is None else whole_number("seed", seed, 0),
             evaluate=None if evaluate is None else Path(evaluate),
         )
+        given.warn_of_unkept_rules(declared, calls=2)
         title = f"{asked['algorithm']} over {parties} parties, epsilon {asked['epsilon']}"
     with as_arguments(), progress_of(title, shown=progress) as view:
         try:

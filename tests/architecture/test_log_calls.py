@@ -7,6 +7,7 @@ The formatters write no arguments, tracebacks or unknown fields, whatever a call
 from __future__ import annotations
 
 import ast
+import re
 
 import pytest
 
@@ -94,6 +95,10 @@ def test_log_calls_carry_nothing_but_listed_fields() -> None:
     formatters = sources.pop("common/node/logs.py")
     assert "getMessage" not in formatters
     assert "formatException" not in formatters
+    # It warns Python programs, of a schema. No node does.
+    door = faults(sources.pop("common/text/terminal.py"))
+    assert [fault.partition(": ")[2] for fault in door] == ["warn shows values"]
+    assert not [name for name, source in sources.items() if re.search(r"\bwarn\(", source)]
     assert not {name: found for name, source in sources.items() if (found := faults(source))}
 
 

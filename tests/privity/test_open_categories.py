@@ -274,6 +274,26 @@ def test_a_draft_among_joined_schemas_makes_a_draft():
         parse_schema({"fields": [{**closed, "readOffRows": "undeclared"}]}, "s"),
     )
     assert join_schemas({"a": reviewed, "b": draft}).undeclared == ("city",)
+    country = {"name": "country", "type": "string", "constant": "AT"}
+    drafted = parse_schema({"fields": [{**country, "readOffRows": "undeclared"}, closed]}, "s")
+    assert join_schemas({"a": parse_schema({"fields": [country, closed]}, "s"), "b": drafted}) == drafted
+
+
+@pytest.mark.parametrize(("other", "told"), [
+    ({"name": "country", "type": "string", "constant": "CH"},
+     "column 'country' is the constant string 'CH'; in a.json it is the constant string 'AT'."),
+    ({"name": "country", "type": "string", "categories": ["AT", "CH"]},
+     "column 'country' is read of the table; in a.json it is the constant string 'AT'."),
+    ({"name": "day", "type": "date", "format": "%d.%m.%Y", "constant": "2024-02-01"},
+     "column 'day' is the constant date '2024-02-01', written as %d.%m.%Y; in a.json it is not declared."),
+    ({"name": "country", "type": "string", "empty": True}, "column 'country' is not declared as in a.json."),
+])  # fmt: skip
+def test_columns_that_owners_do_not_read_are_the_same(other, told):
+    first = parse_schema({"fields": [{"name": "country", "type": "string", "constant": "AT"}, AGE]}, "a.json")
+    with pytest.raises(ProblemsFound) as refused:
+        join_schemas({"a.json": first, "b.json": parse_schema({"fields": [AGE, other]}, "b.json")})
+    assert told in str(refused.value)
+    assert {problem.file for problem in refused.value.problems} == {"b.json"}
 
 
 @pytest.mark.parametrize(("kind", "fields"), [(AIM, [CITY, AGE]), (OneWay, [CITY, AGE]), (OneWay, [CITY])])

@@ -99,6 +99,39 @@ def test_rows_that_do_not_fit_are_named() -> None:
         )
 
 
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_parties_get_the_values_of_a_table_in_its_own_words(form: str, tmp_path: Path) -> None:
+    document = {
+        "fields": [
+            {"name": "sex", "type": "string", "categories": ["female", "male"]},
+            {"name": "weight", "type": "number", "edges": [0, 50, 100, 200], "missingValues": [""]},
+        ]
+    }
+    own = {
+        "format_version": 1,
+        "fields": [
+            {"name": "sex", "column": "gender", "codes": {"8532": "female", "8507": "male"}},
+            {"name": "weight", "column": "weight_lb", "factor": 0.45359237, "missingValues": ["-1"]},
+        ],
+        "leaveOut": ["person"],
+    }
+    schema = parse_schema(document, "schema")
+    (tmp_path / "map.json").write_text(json.dumps(own))
+    frame = pd.DataFrame({"gender": [8532, 8507] * 6, "weight_lb": [100, 200, -1, 300] * 3, "person": range(12)})
+    if form == "csv":
+        frame.to_csv(tmp_path / "t.csv", index=False)
+    else:
+        frame.to_parquet(tmp_path / "t.parquet")
+    task = Simulation(
+        request=request_document({"epsilon": 1, "algorithm": "one-way"}), data=str(tmp_path / f"t.{form}"),
+        schema=schema, parties=2, out=tmp_path, split="random", rows=None, patience=60.0, seed=3,
+        table_map=tmp_path / "map.json",
+    )  # fmt: skip
+    shared = encode(pd.concat(share_out(task, schema)[0]).sort_index(), schema, "t")
+    assert shared.column(0).tolist() == [0, 1] * 6
+    assert shared.column(1).tolist() == [0, 1, 3, 2] * 3
+
+
 def test_parties_get_the_values_of_a_frame_and_their_codes(tmp_path: Path) -> None:
     """Whatever types pandas has for them; a value's own text stays where it has the value's code."""
     fields = [

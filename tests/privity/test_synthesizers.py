@@ -3,12 +3,13 @@
 import inspect
 import json
 import pydoc
+import warnings
 from fractions import Fraction
 
 import pandas as pd
 import pytest
 
-from privity import AIM, DPSUBN, GaussianCopula, Independent, JTree, OneWay, Synthesizer, declare_population
+from privity import AIM, DPSUBN, GaussianCopula, Independent, JTree, OneWay, Synthesizer, declare_population, simulate
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.formats import require
@@ -18,6 +19,7 @@ from privity.common.release.release_contents import RELEASE_FILES
 from privity.common.release.release_folder import verify_release
 from privity.common.synthesis.algorithm_settings import declared
 from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.local_release import Publication
 from privity.synthesizers import SYNTHESIZERS
 from tests.harness.command import privity
 from tests.harness.ledgers import charges
@@ -43,6 +45,28 @@ def test_fit_and_sample(kind, state):
     assert not sample.equals(fitted.sample(50, seed=4))
     assert fitted.spent_.epsilon == Fraction(3, 2)
     assert (state / "privity" / "ledgers" / "patients.sqlite").exists()
+
+
+def test_a_rule_that_a_model_can_hardly_keep_is_told_before_the_spend(tmp_path, state):
+    wide = {"type": "integer", "constraints": {"minimum": 0, "maximum": 100_000}, "bins": 10}
+    schema = {"fields": [{"name": name, **wide} for name in ("low", "high")], "rowConstraints": ["low == high"]}
+    rows = pd.DataFrame({"low": range(300), "high": range(300)})
+    unspent = tmp_path / "ledger.sqlite"
+    declare_population("people", total_epsilon="1", ledger=unspent)
+    fit = OneWay("2", population="people", ledger=unspent)
+    with (
+        pytest.warns(UserWarning, match="^Rule low == high: hardly any") as told,
+        pytest.raises(PrivityError) as refused,
+    ):
+        fit.fit(rows, schema)
+    assert refused.value.code == "budget-exhausted"
+    assert [each.filename for each in told] == [__file__]
+    with pytest.warns(UserWarning, match="^Rule low == high: hardly any") as told, pytest.raises(PrivityError):
+        simulate(rows, schema, epsilon=1, rows=10**6, progress=False)
+    assert [each.filename for each in told] == [__file__]
+    with warnings.catch_warnings():  # the command tells it itself
+        warnings.simplefilter("error")
+        Publication(OneWay("1", population="people", ledger=unspent), tmp_path / "out").learn(rows, schema)
 
 
 def test_the_repr_tells_settings_and_what_was_spent():

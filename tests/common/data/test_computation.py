@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.common.data.coded_table import decode
+from privity.common.data.coded_table import CodedTable, decode
 from privity.common.data.frame_values import code_in_source, code_of
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import encode, read_table
@@ -218,6 +218,34 @@ def test_a_difference_is_read_in_the_dialect_of_the_table(tmp_path):
     schema = schema_of(numbers, gap, dialect={"delimiter": ";", "decimalChar": ",", "groupChar": "."})
     (tmp_path / "t.csv").write_text("low;high\n1.234,5;1.235,25\n3;4,99\n")
     assert read_table(tmp_path / "t.csv", schema).column(1).tolist() == [1, 2]
+
+
+def test_years_of_two_digits_are_those_of_both_columns(tmp_path):
+    form = {"type": "date", "format": "%d/%m/%y", "yearsFrom": 1930}
+    start = {"name": "start", "edges": ["1930-01-01", "2000-01-01", "2029-12-31"], **form}
+    gap = {"name": "stay", "type": "integer", "edges": [0, 3, 4, 99], "compute": {"from": "end", "less": "start"}}
+    end = {"name": "end", "sum": ["start", "stay"], **form}
+    frame = pd.DataFrame({"start": ["30/12/68", "01/01/30", "01/01/30"], "end": ["02/01/69", "03/01/30", "04/02/30"]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    for fields in ([start, gap, end], [{**gap, "compute": gap["compute"] | form}]):
+        schema = schema_of(*fields)
+        for table in (encode(frame, schema, "t"), read_table(tmp_path / "t.csv", schema)):
+            assert table.column(len(fields) // 2).tolist() == [1, 0, 2]
+        assert parse_schema(schema.table_schema(), "t") == schema
+    schema = schema_of(start, gap, end)
+    codes = (np.array([0, 0]), np.array([1, 1]))
+    drawn = with_unread(
+        decode(CodedTable(schema, codes), np.random.default_rng(1)), schema.attributes, schema.unread,
+        np.random.default_rng(1),
+    )  # fmt: skip
+    made = encode(as_texts(drawn, schema), schema_of({**start, "name": "end"}, gap), "t")
+    assert made.column(1).tolist() == [1, 1]
+    with pytest.raises(ProblemsFound, match="'start' is not declared to be read as 'end' is"):
+        schema_of({**start, "yearsFrom": 1950, "edges": ["1950-01-01", "2000-01-01"]}, gap, end)
+    with pytest.raises(ProblemsFound, match="the format has no %y"):
+        schema_of({**gap, "compute": gap["compute"] | {"type": "date", "yearsFrom": 1930}})
+    with pytest.raises(ProblemsFound, match="the format has no %y"):
+        schema_of(start, {"name": "stay", "type": "integer", "edges": [0, 3]}, {**end, "format": "%d/%m/%Y"})
 
 
 def test_the_form_of_a_difference_is_in_the_digest():

@@ -16,13 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+import privity
 from privity.common.data.coded_table import CodedTable, decode
 from privity.common.data.listed_combinations import with_combinations
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import encode, read_table
 from privity.common.data.unread_columns import with_unread
 from privity.common.data.written_values import as_texts
-from privity.common.errors import ProblemsFound
+from privity.common.errors import PrivityError, ProblemsFound
 from privity.interfaces.cli.main import app
 from privity.party.sources.address import parse_address
 from privity.party.sources.open_rows import load_table
@@ -135,3 +136,8 @@ def test_the_command_writes_a_schema_that_says_which_list_it_is_of(tmp_path: Pat
     digest = hashlib.sha256((tmp_path / "places.csv").read_bytes()).hexdigest()
     (described,) = [field for field in json.loads((tmp_path / "o.json").read_text())["fields"] if "compute" in field]
     assert described["description"] == f"Combinations of places.csv, SHA-256 {digest}"
+    assert privity.Schema(where[1]).with_combinations(where[0]) == privity.Schema(where[2])
+    with pytest.raises(ProblemsFound, match="no field of this name"):
+        privity.Schema({"fields": FIELDS[:2]}).with_combinations(where[0])
+    with pytest.raises(PrivityError, match="nowhere"):
+        privity.Schema({"fields": FIELDS}).with_combinations(tmp_path / "nowhere.csv")

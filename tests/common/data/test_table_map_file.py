@@ -119,6 +119,15 @@ def test_a_difference_that_has_its_own_column_leaves_units_to_the_others() -> No
     assert found.place_of(SEVERAL.attributes[1], {"kg", "before", "after"}) == ("kg", False)
 
 
+@pytest.mark.parametrize("declared", [{}, {"format": "%d.%m.%y", "yearsFrom": 1920}])
+def test_years_of_two_digits_are_those_of_the_schema(declared: dict[str, Any]) -> None:
+    schema = parse_schema({"fields": [{"name": "born", "type": "date", "domain": "discover", **declared}]}, "s")
+    document = {"format_version": 1, "fields": [{"name": "born", "format": "%m/%d/%y"}]}
+    moment = parse_table_map(document, schema, "map.json").columns["born"].moment
+    assert moment is not None
+    assert moment.iso(moment.read("02/03/25") or 0) == ("1925-02-03" if declared else "2025-02-03")
+
+
 def test_all_faults_are_told_at_once() -> None:
     fields = [{"name": "sex", "column": "a"}, {"name": "sex", "column": "b"}, {"name": "nobody"}, {"name": "day"}]
     assert faults(*fields, leaveOut=["b", "weight"]) == [
