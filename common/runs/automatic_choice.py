@@ -34,7 +34,7 @@ RULES = 2
 LARGEST_PART = 0.2
 """Of a typical pair's marginal that is noise, up to which ``aim`` is taken without a delta."""
 
-CLEAR = 0.08
+CLEAR = 0.1
 """Mean part of the pairs' marginals that is noise if all are measured, up to which ``all-pairs`` is taken."""
 
 CANDIDATES = ("aim", "all-pairs", "dp-subn", "one-way")
