@@ -16,15 +16,17 @@ import numpy.typing as npt
 import pandas as pd
 
 from privity.common.data.attribute import Attribute
+from privity.common.data.cell_files import holds_cells, open_cells
 from privity.common.data.coded_table import CodedTable, Column
 from privity.common.data.computed_columns import columns_as_declared, with_computed
 from privity.common.data.csv_reading import Batch
+from privity.common.data.dialect import Dialect
 from privity.common.data.frame_values import Value, number_of, read_column, read_value
 from privity.common.data.row_constraints import RowConstraint
 from privity.common.data.row_texts import of_values
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import Coder, no_rows
-from privity.common.errors import RowProblemsFound
+from privity.common.errors import PrivityError, RowProblemsFound
 from privity.party.sources.address import Address, Form
 from privity.party.sources.held_rows import default_memory
 from privity.party.sources.open_rows import connect
@@ -117,7 +119,7 @@ def read_values(address: Address, schema: Schema, most_rows: int | None = None) 
     limit = max(1, MOST_CELLS // len(schema.attributes))
     reading = _Reading(schema, limit if most_rows is None else min(limit, most_rows))
     if address.form is Form.CSV:
-        reading.expect(sum(map(_lines, address.files)))
+        reading.expect(sum(_lines(file, schema.dialect) for file in address.files))
         for file in address.files:
             coder = Coder(schema, str(file))
             for codes, batch in coder.read(file, reading.thinned):
@@ -147,13 +149,16 @@ def _stored(address: Address) -> tuple[list[str], list[Sequence[Value]]]:
     return names, [[read_value(value, exact=True) for value in column] for column in zip(*found, strict=True)]
 
 
-def _lines(file: Path) -> int:
-    """Line ends of a text file, packed or not; 0 of one that cannot be read, of which its reader tells."""
+def _lines(file: Path, dialect: Dialect) -> int:
+    """Line ends of a text file, packed or not, or rows; 0 of one that cannot be read, of which its reader tells."""
     opener: Any = gzip.open if file.name.lower().endswith(".gz") else open
     try:
+        if holds_cells(file):
+            with open_cells(file, dialect) as cells:
+                return sum(1 for _ in cells.rows)
         with opener(file, "rb") as packed:
             return sum(block.count(b"\n") for block in iter(lambda: packed.read(CHUNK), b""))
-    except (OSError, EOFError, zlib.error):
+    except (OSError, EOFError, zlib.error, PrivityError):
         return 0
 
 

@@ -36,7 +36,7 @@ from privity.common.wire.v1.privity_pb2 import RunEvent
 from privity.deploy.consortium.provisioning import HOST, Limits, point_to, provision
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.run_submission import check_completed, fetch_learnt, submit_to
-from privity.party.sources.address import Address, Form, parse_address
+from privity.party.sources.address import Address, parse_address
 from privity.party.sources.open_rows import load_table
 from privity.party.sources.pass_progress import a_pass_over
 
@@ -148,7 +148,7 @@ def share_out(task: Simulation, schema: Schema) -> tuple[list[pd.DataFrame], pd.
 
 def _text_rows(address: Address, schema: Schema, generator: np.random.Generator) -> pd.DataFrame:
     """The joint table as text, to be shared out in files; of another store or by a map, texts with the rows' codes."""
-    if address.form is not Form.CSV or address.table_map is not None:
+    if not address.holds_texts or address.table_map is not None:
         return as_texts(decode(load_table(address, schema), generator), schema).map(str)
     schema = address.read_by(schema)
     with a_pass_over(address.files) as reading:

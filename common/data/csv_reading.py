@@ -1,4 +1,4 @@
-"""Read a CSV file in the dialect that is declared for it, some rows at a time; every value as a text.
+"""Read a file in the dialect that is declared for it, some rows at a time; every value of CSV as a text.
 
 Nothing about the file is found out from it. What looks at it again when something is wrong
 (``privity.common.data.reading_hints``) is for messages alone.
@@ -9,13 +9,15 @@ from __future__ import annotations
 import csv
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, count, islice
 from pathlib import Path
 
+from privity.common.data.cell_files import CellRows, holds_cells, open_cells
 from privity.common.data.csv_text import bytes_read, csv_rows, open_text
 from privity.common.data.dialect import Dialect
-from privity.common.data.frame_values import MISSING, Value
+from privity.common.data.frame_values import MISSING, Value, text_of
 from privity.common.data.reading_hints import encoding_hint, quoting_hint
 from privity.common.data.schema import Schema
 from privity.common.errors import Problem, RowProblemsFound
@@ -65,7 +67,7 @@ def csv_batches(
     used: Collection[str] | None = None,
     at: Callable[[int], None] = lambda read: None,
 ) -> Iterator[Batch]:
-    """The rows of a CSV file (gzip if the name ends in .gz); at least one batch, if the header has no fault.
+    """The rows of a file (gzip if the name ends in .gz); at least one batch, if the header has no fault.
 
     Args:
         names: of the columns of a file without a header; if there are none, its columns are numbered.
@@ -79,9 +81,9 @@ def csv_batches(
     file = str(path)
     problems: list[Problem] = []
     try:
-        with open_text(path, dialect) as text:
-            for batch in _batches(csv_rows(text, dialect), dialect, list(names), used, file, problems):
-                at(bytes_read(text))
+        with _open_records(path, dialect, len(names)) as found:
+            for batch in _batches(found.rows, found.dialect, list(names), used, file, problems):
+                at(found.read())
                 yield batch
     except UnicodeDecodeError as error:
         message, remedy = encoding_hint(path, dialect, error)
@@ -93,8 +95,18 @@ def csv_batches(
         raise RowProblemsFound(problems)
 
 
+@contextmanager
+def _open_records(path: Path | str, dialect: Dialect, columns: int) -> Iterator[CellRows]:
+    if holds_cells(path):
+        with open_cells(path, dialect, columns) as cells:
+            yield cells
+        return
+    with open_text(path, dialect) as text:
+        yield CellRows(csv_rows(text, dialect), dialect, lambda: bytes_read(text))
+
+
 def _batches(
-    rows: Iterator[list[str]],
+    rows: Iterator[Sequence[Value]],
     dialect: Dialect,
     header: list[str],
     used: Collection[str] | None,
@@ -103,7 +115,7 @@ def _batches(
 ) -> Iterator[Batch]:
     first = next(rows, None) if dialect.header or not header else None
     if dialect.header:
-        header = first or []
+        header = list(map(text_of, first or []))
     elif first is not None:
         header = [f"column {place}" for place in range(1, len(first) + 1)]
         rows = chain([first], rows)

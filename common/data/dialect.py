@@ -44,6 +44,7 @@ KEYS = {
     "decimalChar": "decimal",
     "groupChar": "group",
     "badRows": "bad_rows",
+    "sheet": "sheet",
 }
 """Each key of a declared dialect, and the attribute of ``Dialect`` that it sets."""
 
@@ -117,6 +118,7 @@ class Dialect:
         skip_rows: lines before the header, which are left out.
         decimal, group: marks of the numbers whose fields declare none; None is a point, and none.
         bad_rows: what becomes of a row that does not fit: ``refuse``, or ``missing``.
+        sheet: of a workbook; empty: the only one.
     """
 
     delimiter: str = ","
@@ -130,6 +132,7 @@ class Dialect:
     decimal: str | None = None
     group: str | None = None
     bad_rows: str = REFUSE
+    sheet: str = ""
 
     @property
     def forgiving(self) -> bool:

@@ -110,11 +110,19 @@ def likely_dialect(data: bytes, encoding: str | None = None) -> Dialect:
         skip_rows=start,
         skip_blank_rows=any(not record for record in records[start:]) and width > 1,
         skip_initial_space=2 * sum(cell.startswith(" ") for record in table for cell in record[1:]) > len(cells),
-        header=not table or _is_header(table[0], [row for row in table[1:] if len(row) == width]),
+        header=not table or is_header(table[0], [row for row in table[1:] if len(row) == width]),
     )
     if 2 * sum(len(cell) > 1 and cell[0] == cell[-1] == "'" for cell in cells) > len(cells):
         found = replace(found, quote="'")
     return found
+
+
+def likely_start(rows: Sequence[Sequence[str]]) -> tuple[int, bool]:
+    """Before which row of a sheet its table seems to begin, from 0, and whether that row seems to hold names."""
+    filled = [sum(map(bool, row)) for row in rows[:LONGEST_PREFACE]]
+    start = next((place for place, cells in enumerate(filled) if 2 * cells > max(filled)), 0)
+    table = [list(row) for row in rows[start:] if any(row)]
+    return start, not table or is_header(table[0], table[1:])
 
 
 def likely_delimiter(line: str, than: str) -> str:
@@ -219,7 +227,7 @@ def _agreement(records: list[list[str]], dialect: Dialect) -> tuple[int, float, 
     return (1, same * same / len(records), width)
 
 
-def _is_header(first: list[str], rows: list[list[str]]) -> bool:
+def is_header(first: list[str], rows: list[list[str]]) -> bool:
     """Whether a record holds names: a text stands above numbers, or its only numbers count on, as years do."""
     values = [_is_value(cell) for cell in first]
     above = (cells for name, cells in zip(first, zip(*rows, strict=True), strict=False) if _is_word(name))

@@ -16,6 +16,10 @@ PARQUET, ARROW, DUCKDB = "a Parquet file", "an Arrow file", "a DuckDB database"
 JSON_LINES = "JSON lines"
 """Read as CSV is."""
 
+WORKBOOK, OLD_WORKBOOK = "an Excel workbook", "an Excel workbook of the old form (.xls)"
+STATA, SPSS, SAS, SAS_TRANSPORT = "a Stata file", "an SPSS file", "a SAS file", "a SAS transport file"
+"""Read cell by cell, with an extra."""
+
 LONGEST_LINE = 1 << 20
 FIRST = 1024
 """Bytes that are looked at."""
@@ -31,12 +35,12 @@ BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
     (b"ARROW1\0\0", ARROW, ""),
     (b"FEA1", "a Feather file of version 1", f"{IN_PANDAS}read_feather"),
     (b"SQLite format 3\0", "an SQLite database", "name a table of it: sqlite:///path/file.db#table"),
-    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an Excel workbook of the old form (.xls)", CONVERT),
-    (b"<stata_dta>", "a Stata file", f"{IN_PANDAS}read_stata"),
-    (b"$FL2@(#)", "an SPSS file", f"{IN_PANDAS}read_spss"),
-    (b"$FL3@(#)", "an SPSS file", f"{IN_PANDAS}read_spss"),
-    (SAS7BDAT, "a SAS file", f"{IN_PANDAS}read_sas"),
-    (b"HEADER RECORD*******LIB", "a SAS transport file", f"{IN_PANDAS}read_sas"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", OLD_WORKBOOK, CONVERT),
+    (b"<stata_dta>", STATA, f"{IN_PANDAS}read_stata"),
+    (b"$FL2@(#)", SPSS, f"{IN_PANDAS}read_spss"),
+    (b"$FL3@(#)", SPSS, f"{IN_PANDAS}read_spss"),
+    (SAS7BDAT, SAS, f"{IN_PANDAS}read_sas"),
+    (b"HEADER RECORD*******LIB", SAS_TRANSPORT, f"{IN_PANDAS}read_sas"),
     (b"\x89HDF\r\n\x1a\n", "an HDF5 file", f"{IN_PANDAS}read_hdf"),
     (b"Obj\x01", "an Avro file", CONVERT),
     (b"RDX2\n", "an R data file", CONVERT),
@@ -54,13 +58,14 @@ BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
 PATTERNS = (
     (rb".{8}DUCK", DUCKDB, "name a table of it: file.duckdb#table"),
     (rb"ORC[\x00-\x08]", "an ORC file", f"{IN_PANDAS}read_orc"),
-    (rb"[\x69-\x73][\x01\x02]\x01\x00", "a Stata file", f"{IN_PANDAS}read_stata"),
+    (rb"[\x69-\x73][\x01\x02]\x01\x00", STATA, f"{IN_PANDAS}read_stata"),
     (rb".{257}ustar", "a tar archive", UNPACK),
     (rb"(\xef\xbb\xbf)?\s*\{\s*\"[^\"]*\"\s*:", "JSON", f"{IN_PANDAS}read_json(FILE, lines=True, dtype=False)"),
     (rb"(\xef\xbb\xbf)?\s*\[\s*[\[{]", "JSON", f"{IN_PANDAS}read_json(FILE, dtype=False)"),
 )
 IN_ARCHIVES = (
-    ("xl/workbook.", "an Excel workbook", "save the sheet as CSV (UTF-8)"),
+    ("xl/workbook.xml", WORKBOOK, "save the sheet as CSV (UTF-8)"),
+    ("xl/workbook.bin", "a binary Excel workbook (.xlsb)", "save it as .xlsx"),
     ("content.xml", "a spreadsheet of OpenDocument", "save the sheet as CSV (UTF-8)"),
     ("word/document.xml", "a Word document", CONVERT),
 )

@@ -83,6 +83,11 @@ Value = str | Cell
 MISSING = Cell(Sort.MISSING, "a missing value")
 
 
+def text_of(value: Value) -> str:
+    """A value as a text; empty if it is missing."""
+    return value if isinstance(value, str) else "" if value.sort is Sort.MISSING else value.text
+
+
 NO_NUMBER = "\ud800"
 """Stands for a text that is no number: half of a surrogate pair, which no declared text holds."""
 

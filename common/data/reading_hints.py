@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 from pathlib import Path
 
+from privity.common.data.cell_files import first_texts, holds_cells
 from privity.common.data.csv_text import csv_rows, open_text
 from privity.common.data.dialect import Dialect
 from privity.common.data.dialect_detection import (
@@ -55,14 +56,18 @@ def quoting_hint(path: Path | str, dialect: Dialect, fault: str) -> tuple[str, s
 
 def header_hint(path: Path | str, dialect: Dialect, names: Collection[str]) -> str:
     """What to do if a file does not have the declared columns; empty if nothing shows it."""
+    cells = holds_cells(path)
     try:
-        with open_text(path, dialect) as text:
-            rows = list(islice(csv_rows(text, dialect), LONGEST_PREFACE))
+        if cells:
+            rows = first_texts(path, dialect, dialect.skip_rows + LONGEST_PREFACE)[dialect.skip_rows :]
+        else:
+            with open_text(path, dialect) as text:
+                rows = list(islice(csv_rows(text, dialect), LONGEST_PREFACE))
     except (PrivityError, UnicodeDecodeError, csv.Error):
         return ""
     if not rows:
         return ""
-    looks = likely_dialect(sample(path), dialect.encoding)
+    looks = dialect if cells else likely_dialect(sample(path), dialect.encoding)
     if looks.delimiter != dialect.delimiter and len(rows[0]) <= 1:
         return f"It looks like {looks.delimiter!r}: {declare(looks)}."
     for place, row in enumerate(rows[1:], 1):

@@ -33,6 +33,7 @@ from privity.common.data.frame_values import (
     is_unread,
     read_column,
     shown,
+    text_of,
 )
 from privity.common.data.reading_hints import header_hint
 from privity.common.data.schema import Schema
@@ -76,7 +77,8 @@ def read_batches(
     """The same some rows at a time; at least one frame, which shows the columns. Faults are raised at the end."""
     if schema is None:
         for batch in csv_batches(path, COMMON, at=at):
-            yield pd.DataFrame(dict(zip(batch.names, batch.columns, strict=True)), dtype=object)
+            texts = [list(map(text_of, column)) for column in batch.columns]
+            yield pd.DataFrame(dict(zip(batch.names, texts, strict=True)), dtype=object)
         return
     used = {*schema.names, *schema.columns}
     known = used if schema.extra_columns else None
@@ -85,7 +87,7 @@ def read_batches(
         there = dict(zip(batch.names, batch.columns, strict=True))
         several = of_several(schema, there)
         columns: dict[str, list[Value | None]] = {
-            name: [value if isinstance(value, str) else None for value in column]
+            name: [None if value == MISSING else value for value in column]
             for name, column in there.items()
             if (name in used or not schema.extra_columns) and name not in schema.table_map.taken
         }
@@ -323,8 +325,8 @@ def _type_problem(attribute: Attribute, unread: dict[Value, Places], file: str) 
 
 _CONVERT = "Convert the column first: .astype(str) makes texts."
 _REMEDIES = {
-    Sort.ROUNDED: "Integers from 2**53 on may have been rounded before. Read the column as texts (dtype=str), or as "
-    "Decimals: both are exact.",
+    Sort.ROUNDED: "Integers from 2**53 on may have been rounded before. Keep it as texts (in pandas dtype=str), "
+    "or as Decimals: both are exact.",
     Sort.INSTANT: 'Declare the type datetime and a "timezone", or take the zone away: .dt.tz_localize(None).',
     Sort.DATETIME: "Declare the type datetime, without a timezone.",
     Sort.DATE: "Declare the type date.",

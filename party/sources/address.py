@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl
 
+from privity.common.data.cell_files import CELL_FILES, holds_cells
 from privity.common.data.file_kinds import ARROW, PARQUET, kind_of_file
 from privity.common.data.schema import Schema
 from privity.common.data.table_map_file import load_table_map
@@ -27,8 +28,9 @@ POSTGRESQL = ("postgresql", "postgres")
 OBJECTS = "s3"
 OBJECT_SETTINGS = ("endpoint", "region")
 FORMS = (
-    "Write a path (table.csv.gz, table.parquet, table.feather, folder/*.parquet), s3://bucket/folder/*.parquet, "
-    "duckdb:///path/file.duckdb#table, postgresql://user@host/database#table, or a URL that ibis knows with #table."
+    "Write a path (table.csv.gz, table.parquet, table.feather, table.xlsx, folder/*.parquet), "
+    "s3://bucket/folder/*.parquet, duckdb:///path/file.duckdb#table, postgresql://user@host/database#table, "
+    "or a URL that ibis knows with #table."
 )
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _SHOWN = re.compile(
@@ -54,7 +56,7 @@ class Form(Enum):
     IBIS = "ibis"
 
 
-FORMS_BY_BYTES = {PARQUET: Form.PARQUET, ARROW: Form.ARROW}
+FORMS_BY_BYTES = {PARQUET: Form.PARQUET, ARROW: Form.ARROW, **dict.fromkeys(CELL_FILES, Form.CSV)}
 
 SUFFIXES = {
     ".csv": Form.CSV,
@@ -97,6 +99,11 @@ class Address:
     @property
     def in_object_store(self) -> bool:
         return self.settings is not None
+
+    @property
+    def holds_texts(self) -> bool:
+        """Whether its values are texts, as those of CSV are."""
+        return self.form is Form.CSV and not any(map(holds_cells, self.files))
 
     def read_by(self, schema: Schema) -> Schema:
         """The schema by which these rows are read: that of the table, in their own dialect and words.

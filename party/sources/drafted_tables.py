@@ -11,14 +11,19 @@ import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from privity.common.data.cell_files import first_texts, open_cells
 from privity.common.data.csv_reading import repeated
+from privity.common.data.dialect import COMMON, Dialect
+from privity.common.data.dialect_detection import likely_start
 from privity.common.data.file_look import Look, look_at
-from privity.common.data.frame_values import EXACT_DURATION, Cell, Sort, Value, read_column, read_value
+from privity.common.data.frame_values import EXACT_DURATION, Cell, Sort, Value, read_column, read_value, text_of
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.schema_draft import Draft, drafted
 from privity.common.data.table_reading import Coder, frame_batch, no_rows
@@ -28,7 +33,7 @@ from privity.common.errors import Catalogue, PrivityError, Problem, RowProblemsF
 from privity.common.privacy.budget import USUAL, Budget
 from privity.common.text.first_few import first_few
 from privity.common.text.short_values import shorten
-from privity.party.sources.address import Form, parse_address
+from privity.party.sources.address import Address, Form, parse_address
 from privity.party.sources.frame_rows import NAME
 from privity.party.sources.held_rows import Access, default_memory
 from privity.party.sources.inspection import inspect
@@ -38,6 +43,10 @@ from privity.party.sources.store_columns import Column, Kind
 
 MOST_ROWS = 1_000_000
 """Of a store, that are looked at."""
+
+MIDNIGHT = " 00:00:00"
+LOOKED_AT = 2000
+"""Rows of a sheet in which its header is looked for."""
 
 _ZEROS = re.compile(r"(?<=\.[0-9])0+S$|(?<=\.[0-9]{3})0+S$|(?<=\.[0-9]{6})0+S$|\.0+S$")
 """At the end of a duration."""
@@ -147,8 +156,12 @@ def looked_at_source(text: str, dialect: Mapping[str, Any] | None = None) -> Ite
     address = parse_address(text)
     if address.form is Form.CSV:
         if len(address.files) > 1:
-            reason, hint = "a draft looks at one CSV file", f"Name one of them, such as {address.files[0]}."
+            reason, hint = "a draft looks at one such file", f"Name one of them, such as {address.files[0]}."
             raise PrivityError(Catalogue.BAD_OPTION, option="file", reason=reason, hint=hint)
+        if not address.holds_texts:
+            with _looked_at_cells(address, COMMON.changed(dialect or {})) as looked:
+                yield looked
+            return
         yield LookedAtTable(look_at(address.files[0], dialect), address.files[0])
         return
     with closing(connect(address, default_memory())) as store:
@@ -159,13 +172,6 @@ def looked_at_source(text: str, dialect: Mapping[str, Any] | None = None) -> Ite
             raise PrivityError(Catalogue.BAD_OPTION, option="file", reason=reason, hint=hint)
         rows = first_rows(store, columns, MOST_ROWS + 1)
     read = (tuple(map(stored_value, columns, row)) for row in rows[:MOST_ROWS])
-
-    def refused(schema: Schema) -> Sequence[Problem]:
-        try:
-            return inspect(address, schema, Access(memory=default_memory())).problems
-        except RowProblemsFound as error:
-            return error.problems
-
     if not rows:
         raise RowProblemsFound([no_rows(address.name)])
     with _as_csv([column.name for column in columns], read, "table") as path:
@@ -177,7 +183,53 @@ def looked_at_source(text: str, dialect: Mapping[str, Any] | None = None) -> Ite
             types = first_few([f"{shorten(column.name)} ({column.declared})" for column in unread])
             said.insert(0, f'Columns of types that are not read: {types}. They are ignored, by "extraColumns".')
         ignored = tuple(column.name for column in unread)
-        yield LookedAtTable(replace(look, file=address.name, ignored=ignored, findings=tuple(said)), path, refused)
+        look = replace(look, file=address.name, ignored=ignored, findings=tuple(said))
+        yield LookedAtTable(look, path, partial(_refused, address))
+
+
+@contextmanager
+def _looked_at_cells(address: Address, dialect: Dialect) -> Iterator[LookedAtTable]:
+    """A workbook, whose table is looked for below its title, or a file of Stata, SPSS or SAS."""
+    file = address.files[0]
+    seen = first_texts(file, dialect, LOOKED_AT)[dialect.skip_rows :]
+    before, header = likely_start(seen)
+    found = replace(dialect, skip_rows=dialect.skip_rows + before, header=header and dialect.header)
+    with open_cells(file, found) as cells:
+        days = _of_days(cells.rows)
+    with open_cells(file, found) as cells:
+        found = cells.dialect
+        rows = ([_day(value) if place in days else value for place, value in enumerate(row)] for row in cells.rows)
+        form = {"skipRows": found.skip_rows, "header": found.header}
+        with _as_csv(next(rows, []), rows, "table", found.skip_rows) as path:
+            look = look_at(path, form)
+            told = replace(look.dialect, sheet=found.sheet, bad_rows=found.bad_rows)
+            yield LookedAtTable(replace(look, file=address.name, dialect=told), path, partial(_refused, address))
+
+
+def _of_days(rows: Iterator[Sequence[Value]]) -> set[int]:
+    """The columns in which every time is a midnight: a sheet tells days from such times by their looks only."""
+    first = next(rows, [])
+    found = set(range(len(first)))
+    for row in chain([first], rows):
+        found -= {place for place in found if _is_time(row[place]) and isinstance(_day(row[place]), Cell)}
+    return found
+
+
+def _is_time(value: Value) -> bool:
+    return isinstance(value, Cell) and value.sort is Sort.DATETIME
+
+
+def _day(value: Value) -> Value:
+    """The day of a midnight, any other value as it is."""
+    return text_of(value).removesuffix(MIDNIGHT) if _is_time(value) and text_of(value).endswith(MIDNIGHT) else value
+
+
+def _refused(address: Address, schema: Schema) -> Sequence[Problem]:
+    """What a fit would refuse of the rows at an address."""
+    try:
+        return inspect(address, schema, Access(memory=default_memory())).problems
+    except RowProblemsFound as error:
+        return error.problems
 
 
 def first_rows(store: Store, columns: Iterable[Column], most: int) -> Sequence[Sequence[Any]]:
@@ -206,14 +258,19 @@ def _zone_of(dtype: Any) -> str:
 
 
 @contextmanager
-def _as_csv(names: Sequence[str], rows: Iterable[Sequence[Value]], name: str) -> Iterator[Path]:
-    """A file of the values, each as it is read, that goes when the context ends."""
+def _as_csv(first: Sequence[Value], rows: Iterable[Sequence[Value]], name: str, before: int = 0) -> Iterator[Path]:
+    """A file of the values, each as it is read, that goes when the context ends.
+
+    Args:
+        first: the names of the columns, if they have any.
+        before: empty lines before it.
+    """
     with tempfile.TemporaryDirectory(prefix="privity-") as folder:
         path = Path(folder) / f"{Path(name).name or NAME}.csv"
         with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(names)
-            for row in rows:
+            file.write("\n" * before)
+            for row in chain([first], rows):
                 writer.writerow(map(_text, row))
         yield path
 

@@ -15,6 +15,7 @@ from typing import Any
 from privity.common.data.attribute import FALSE_TEXTS, TRUE_TEXTS, UNDECLARED, Attribute
 from privity.common.data.csv_reading import csv_batches
 from privity.common.data.date_formats import formats_of
+from privity.common.data.frame_values import MISSING, text_of
 from privity.common.data.schema import Schema
 from privity.common.data.value_remedies import seems_missing
 from privity.common.text.short_values import shorten
@@ -193,7 +194,7 @@ def _texts_of(address: Address, schema: Schema) -> Texts:
                 for name, values in zip(batch.names, batch.columns, strict=True):
                     seen = found.setdefault(name, {})
                     if len(seen) <= MOST_TEXTS:
-                        seen.update(dict.fromkeys(value for value in values if isinstance(value, str)))
+                        seen.update(dict.fromkeys(text_of(value) for value in values if value != MISSING))
         return {name: list(seen) if len(seen) <= MOST_TEXTS else None for name, seen in found.items() if name}
     with closing(connect(address, 0)) as store:
         texts_of: dict[str, Sequence[str] | None] = {}

@@ -8,6 +8,7 @@ from contextlib import closing
 
 from privity.common.data.csv_reading import csv_batches
 from privity.common.data.file_look import look_for_keys, looked_at
+from privity.common.data.frame_values import MISSING, text_of
 from privity.common.data.key_columns import of_persons
 from privity.common.data.schema import Schema
 from privity.party.sources.address import Address, Form
@@ -56,7 +57,7 @@ def _of_files(address: Address, schema: Schema) -> dict[str, Counter[str]]:
             for name, column in zip(batch.names, batch.columns, strict=True):
                 texts = counts.setdefault(name, Counter())
                 if len(texts) < MOST_VALUES and _is_looked_at(name, schema):
-                    texts.update(value for value in column if isinstance(value, str))
+                    texts.update(text_of(value) for value in column if value != MISSING)
     return {name: texts for name, texts in counts.items() if 0 < len(texts) < MOST_VALUES}
 
 
