@@ -20,7 +20,7 @@ from privity.common.data.file_kinds import SAS, SAS_TRANSPORT, SPSS, STATA
 from privity.common.data.frame_values import MISSING, Sort, Value, read_value
 from privity.common.errors import Catalogue, PrivityError
 
-CELLS_AT_ONCE = 1 << 21
+CELLS_AT_ONCE = 1 << 20
 READERS = {STATA: "read_dta", SPSS: "read_sav", SAS: "read_sas7bdat", SAS_TRANSPORT: "read_xport"}
 DAY = 86_400
 CACHED = 1 << 16
@@ -28,7 +28,7 @@ CACHED = 1 << 16
 _SAS_DATES = "DATE|DDMMYY|MMDDYY|YYMMDD|WEEKDAT[EX]|WORDDAT[EX]|JULIAN|MONYY|NLDATE|EURDFD[DET]|(?:IS|[BE])8601DA"
 _SAS_TIMES = "DATETIME|DATEAMPM|MDYAMPM|NLDATM|EURDFDT|(?:IS|[BE])8601DT"
 FORMATS: dict[str, tuple[tuple[str, Sort], ...]] = {
-    STATA: ((r"%-?t?d", Sort.DATE), (r"%-?t[cC]", Sort.DATETIME)),
+    STATA: ((r"%-?t?d", Sort.DATE), (r"%-?tc(HH|hh)", Sort.TIME), (r"%-?tc", Sort.DATETIME)),
     SPSS: (
         (r"(DATE|ADATE|EDATE|SDATE|JDATE)\d", Sort.DATE),
         (r"(DATETIME|YMDHMS)\d", Sort.DATETIME),
@@ -44,6 +44,7 @@ ORIGINS = {STATA: datetime(1960, 1, 1), SPSS: datetime(1582, 10, 14)}
 SECONDS = {
     (STATA, Sort.DATE): DAY,
     (STATA, Sort.DATETIME): 0.001,
+    (STATA, Sort.TIME): 0.001,
     (SAS, Sort.DATE): DAY,
     (SAS_TRANSPORT, Sort.DATE): DAY,
 }

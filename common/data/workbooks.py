@@ -84,7 +84,7 @@ def read_sheet(path: Path | str, wanted: str) -> Sheet:
         raise _unreadable(path, reason) from error
     if sheet.start is None or sheet.end is None:
         return Sheet(iter(()), 0, 0)
-    return Sheet(_rows(sheet, sheet.start[1]), sheet.end[1] + 1, sheet.end[0] + 1)
+    return Sheet(_rows(sheet, sheet.start[1], path), sheet.end[1] + 1, sheet.end[0] + 1)
 
 
 def _only(filled: list[str], path: Path | str) -> str:
@@ -98,9 +98,16 @@ def _only(filled: list[str], path: Path | str) -> str:
     return filled[0]
 
 
-def _rows(sheet: Any, left: int) -> Iterator[list[Value]]:
+def _rows(sheet: Any, left: int, path: Path | str) -> Iterator[list[Value]]:
     before: list[Value] = [""] * left
-    for row in sheet.iter_rows():
+    rows = sheet.iter_rows()
+    while True:
+        try:
+            row = next(rows, None)
+        except (OverflowError, ValueError) as error:
+            raise _unreadable(path, "a duration of a sheet is beyond what is read: correct it") from error
+        if row is None:
+            return
         yield [*before, *map(_value, row)]
 
 

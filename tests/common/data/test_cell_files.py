@@ -6,10 +6,12 @@ import csv
 import gzip
 import sys
 from datetime import date, datetime, time, timedelta
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import statsmodels
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -22,6 +24,9 @@ from privity.common.data.table_reading import read_table
 from privity.common.errors import PrivityError, RowProblemsFound
 from privity.party.sources.address import parse_address
 from privity.party.sources.drafted_tables import looked_at_source
+from privity.party.sources.held_rows import Access
+from privity.party.sources.open_rows import open_rows
+from privity.party.sources.sql_queries import Slots
 from tests.harness.workbook import EMPTY_TEXT, ERROR, FORMATTED, FORMULA, NOT_COMPUTED, Raw, write_workbook
 
 pytest.importorskip("python_calamine", reason="the extra files is not installed")
@@ -186,6 +191,9 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(tmp_path, monkeypatch):
     path = write_workbook(tmp_path / "t.xlsx", [["a"], [NOT_COMPUTED]])
     with pytest.raises(PrivityError, match="formula in A2 has no stored value: open the workbook"):
         cells(path)
+    long = Raw('<c r="PLACE" s="4"><v>1e300</v></c>')
+    with pytest.raises(PrivityError, match="duration of a sheet is beyond what is read"):
+        cells(write_workbook(path, [["a"], [long]]))
     far = Raw('<c r="XFD1048576"><v>1</v></c>')
     with pytest.raises(PrivityError, match="reaches to row 1048576, column 16384: delete"):
         cells(write_workbook(path, [["a"], [1, far]]))
@@ -238,6 +246,9 @@ def test_a_number_is_a_date_by_the_format_of_its_variable(tmp_path):
         ["1899-09-02", "01:00:00.500000", "10000000000"],
         ["100000000000000", "P1DT1H", "1"],
     ]
+    times = frame.assign(t=[3600000.0, 1.0])[["t"]]
+    pyreadstat.write_dta(times, str(tmp_path / "t.dta"), variable_format={"t": "%tcHH:MM:SS"})
+    assert [text_of(row[0]) for row in cells(tmp_path / "t.dta")[1:]] == ["01:00:00", "00:00:00.001000"]
     pyreadstat.write_xport(frame.assign(d=[0.0, 366.0]), str(tmp_path / "t.xpt"), variable_format={"d": "YYMMDD10"})
     assert [text_of(row[0]) for row in cells(tmp_path / "t.xpt")[1:]] == ["1960-01-01", "1961-01-01"]
 
@@ -253,6 +264,37 @@ def test_dates_that_another_program_wrote_are_the_same(tmp_path, kind):
         ["", ""],
         ["1900-01-01", "1970-01-01 00:00:00"],
     ]
+
+
+def test_a_file_of_stata_has_the_numbers_of_its_csv():
+    folder = Path(statsmodels.__file__).parent / "datasets" / "macrodata"
+    names, *rows = cells(folder / "macrodata.csv")
+    fields = [{"name": name, "type": "number", "edges": [-20, 0.1, 29.15, 2710.349, 1e6]} for name in names]
+    schema = parse_schema({"fields": fields}, "schema.json")
+    assert codes(folder / "macrodata.dta", schema) == codes(folder / "macrodata.csv", schema)
+    assert [[float(text_of(value)) for value in row] for row in cells(folder / "macrodata.dta")[1:]] == [
+        list(map(float, row)) for row in rows
+    ]
+
+
+def test_a_workbook_of_the_old_form_is_read():
+    found = Path(statsmodels.__file__).parent / "datasets" / "macrodata" / "src" / "macrodata.xls"
+    path = found / found.name if found.is_dir() else found
+    with pytest.raises(PrivityError, match="its sheets README, Monthly, Quarterly all hold something"):
+        cells(path)
+    header, first, *_ = cells(path, COMMON.changed({"sheet": "Quarterly"}))
+    assert header == ["DATE", "DPIC96", "FGCEC96", "GDPC96", "GPDIC96", "PCECC96"]
+    assert list(map(text_of, first)) == ["1947-01-01 00:00:00", "1218.6", "223.682", "1772.204", "189.365", "1131.5"]
+
+
+def test_rows_of_a_person_are_found_by_their_cells(tmp_path):
+    rows = [[1 + n // 3, datetime(2024, 1, 1 + n), "ab"[n % 2]] for n in range(12)]
+    write_workbook(tmp_path / "t.xlsx", [["who", "seen", "v"], *rows[::-1]])
+    fields = [{"name": "v", "type": "string", "categories": ["a", "b"]}]
+    document = {"fields": fields, "absentRows": True, "extraColumns": "ignore"}
+    access = Access(memory=1 << 20, slots=Slots("who", "seen", 1))
+    opened = open_rows(parse_address(str(tmp_path / "t.xlsx")), parse_schema(document, "schema.json"), access)
+    assert opened.rows.count([(0,)]).tolist() == [2, 2, 0]
 
 
 def test_many_rows_are_read_in_parts(tmp_path, monkeypatch):
