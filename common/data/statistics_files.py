@@ -71,6 +71,9 @@ def read_rows_of(path: Path | str, kind: str) -> tuple[list[str], int, Iterator[
 
     _, about = read(metadataonly=True)
     names = list(about.column_names)
+    if None in names:
+        reason = f"it is {kind} with a variable whose name cannot be read: save it as CSV in UTF-8"
+        raise PrivityError(Catalogue.FILE_UNREADABLE, file=path, reason=reason)
     readers = [_reader(about, name, kind) for name in names]
 
     def rows() -> Iterator[list[Value]]:

@@ -11,6 +11,7 @@ import re
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime, time
 from functools import lru_cache
@@ -69,7 +70,7 @@ def read_sheet(path: Path | str, wanted: str) -> Sheet:
 
     if zipfile.is_zipfile(path):
         _check(path)
-    try:
+    with _faults_told(path):
         book = calamine.CalamineWorkbook.from_path(str(path))
         known = [one for one in book.sheets_metadata if one.typ == calamine.SheetTypeEnum.WorkSheet]
         visible = [one.name for one in known if one.visible == calamine.SheetVisibleEnum.Visible]
@@ -77,14 +78,25 @@ def read_sheet(path: Path | str, wanted: str) -> Sheet:
         if name not in [one.name for one in known]:
             raise _unreadable(path, f"no sheet is called {name}: there are {first_few([one.name for one in known])}")
         sheet = book.get_sheet_by_name(name)
-    except calamine.PasswordError as error:
-        raise _unreadable(path, "it is protected by a password: save it without one") from error
-    except calamine.CalamineError as error:
-        reason = f"it is no workbook that can be read ({error}): open it in a spreadsheet and save it as .xlsx"
-        raise _unreadable(path, reason) from error
     if sheet.start is None or sheet.end is None:
         return Sheet(iter(()), 0, 0)
     return Sheet(_rows(sheet, sheet.start[1], path), sheet.end[1] + 1, sheet.end[0] + 1)
+
+
+@contextmanager
+def _faults_told(path: Path | str) -> Iterator[None]:
+    """Say what the library says of a workbook that is damaged; its panics are no exceptions of Python's."""
+    try:
+        yield
+    except PrivityError:
+        raise
+    except BaseException as error:
+        if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
+            raise
+        if type(error).__name__ == "PasswordError":
+            raise _unreadable(path, "it is protected by a password: save it without one") from error
+        reason = f"it is no workbook that can be read ({error}): open it in a spreadsheet and save it as .xlsx"
+        raise _unreadable(path, reason) from error
 
 
 def _only(filled: list[str], path: Path | str) -> str:
@@ -102,10 +114,8 @@ def _rows(sheet: Any, left: int, path: Path | str) -> Iterator[list[Value]]:
     before: list[Value] = [""] * left
     rows = sheet.iter_rows()
     while True:
-        try:
+        with _faults_told(path):
             row = next(rows, None)
-        except (OverflowError, ValueError) as error:
-            raise _unreadable(path, "a duration of a sheet is beyond what is read: correct it") from error
         if row is None:
             return
         yield [*before, *map(_value, row)]

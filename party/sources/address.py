@@ -243,6 +243,12 @@ def _database(path: str, table: str, base: Path | None) -> Address:
     file = (base or Path()) / path
     if not file.is_file():
         raise PrivityError(Catalogue.FILE_MISSING, file=_unless_secret(path, name))
+    if holds_cells(file):
+        reason = f"{name}: a sheet of a workbook is declared"
+        hint = (
+            'Name the file alone, with --dialect \'{"sheet": "NAME"}\', or "dialect": {"sheet": "NAME"} in its schema.'
+        )
+        raise PrivityError(Catalogue.BAD_OPTION, option="data", reason=reason, hint=hint)
     return Address(Form.DUCKDB, name, (file,), str(file), table=table)
 
 

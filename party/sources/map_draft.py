@@ -15,7 +15,8 @@ from typing import Any
 from privity.common.data.attribute import FALSE_TEXTS, TRUE_TEXTS, UNDECLARED, Attribute
 from privity.common.data.csv_reading import csv_batches
 from privity.common.data.date_formats import formats_of
-from privity.common.data.frame_values import MISSING, text_of
+from privity.common.data.frame_values import MISSING, Cell, text_of
+from privity.common.data.frame_values import MOMENTS as SORTS
 from privity.common.data.schema import Schema
 from privity.common.data.value_remedies import seems_missing
 from privity.common.text.short_values import shorten
@@ -189,13 +190,17 @@ def _category_of(attribute: Attribute, text: str) -> str | None:
 def _texts_of(address: Address, schema: Schema) -> Texts:
     if address.form is Form.CSV:
         found: dict[str, dict[str, None]] = {}
+        moments: set[str] = set()
         for file in address.files:
             for batch in csv_batches(file, schema.dialect, schema.columns, used=()):
                 for name, values in zip(batch.names, batch.columns, strict=True):
                     seen = found.setdefault(name, {})
+                    if any(isinstance(value, Cell) and value.sort in SORTS for value in values):
+                        moments.add(name)
                     if len(seen) <= MOST_TEXTS:
                         seen.update(dict.fromkeys(text_of(value) for value in values if value != MISSING))
-        return {name: list(seen) if len(seen) <= MOST_TEXTS else None for name, seen in found.items() if name}
+        listed = {name: list(seen) if len(seen) <= MOST_TEXTS else None for name, seen in found.items() if name}
+        return {name: None if name in moments else texts for name, texts in listed.items()}
     with closing(connect(address, 0)) as store:
         texts_of: dict[str, Sequence[str] | None] = {}
         for name, column in store.columns.items():

@@ -183,6 +183,8 @@ def test_the_only_sheet_that_is_visible_is_read_or_the_one_that_is_declared(tmp_
         cells(path)
     with pytest.raises(PrivityError, match="no sheet is called Visit: there are Empty, Visits, Codes"):
         cells(path, COMMON.changed({"sheet": "Visit"}))
+    with pytest.raises(PrivityError, match="a sheet of a workbook is declared"):
+        parse_address(f"{path}#Visits")
     with pytest.raises(PrivityError, match="no visible sheet holds anything"):
         cells(write_workbook(path, []))
 
@@ -192,7 +194,7 @@ def test_what_cannot_be_read_is_refused_with_what_to_do(tmp_path, monkeypatch):
     with pytest.raises(PrivityError, match="formula in A2 has no stored value: open the workbook"):
         cells(path)
     long = Raw('<c r="PLACE" s="4"><v>1e300</v></c>')
-    with pytest.raises(PrivityError, match="duration of a sheet is beyond what is read"):
+    with pytest.raises(PrivityError, match=r"no workbook that can be read \(days="):
         cells(write_workbook(path, [["a"], [long]]))
     far = Raw('<c r="XFD1048576"><v>1</v></c>')
     with pytest.raises(PrivityError, match="reaches to row 1048576, column 16384: delete"):
