@@ -142,10 +142,10 @@ class RunDriver:
             self._remember("sealed", self._sealed)
         self._manifest = manifest_of_run(kept)
         self._request.check(self._manifest, self._joint)
+        spec = self._request.spec(self.run, self._manifest)
         if not self._journal.keys(f"{self.run}/answer/"):
             # Before any party is asked, and none is charged.
-            await asyncio.to_thread(rehearse_release, self._schema)
-        spec = self._request.spec(self.run, self._manifest)
+            await asyncio.to_thread(self._rehearse, spec)
         secret = await self._paillier_key()
         self.meter.enter("enrolment")
         plan = await self._plan(spec, secret)
@@ -193,11 +193,7 @@ class RunDriver:
                 tolerate=spec.tolerate,
                 protection=plan.protection,
                 of_run=self._run_document(spec, plan),
-                of_statement={
-                    "split": self._manifest.how_split,
-                    "curator_member": self._manifest.curator_member,
-                    "left_out": [name for name in self._manifest.members if name not in spec.members],
-                },
+                of_statement=self._of_statement(spec),
                 scores=scores,
             )
 
@@ -214,6 +210,21 @@ class RunDriver:
         self.meter.finish()
         whole = content(found.synthetic, scores)
         await _to_its_end(asyncio.to_thread(write_with_report, release, whole, found.synthetic))
+
+    def _rehearse(self, spec: RunSpec) -> None:
+        key_bits = self._request.key_bits
+        asked = {name: spec.content()[name] for name in ("tolerate", "secure_sum")}
+        rehearse_release(
+            self._schema, spec.members, spec.secure_sum.in_words(key_bits),
+            of_run={**asked, "key_bits": key_bits}, of_statement=self._of_statement(spec),
+        )  # fmt: skip
+
+    def _of_statement(self, spec: RunSpec) -> dict[str, Any]:
+        return {
+            "split": self._manifest.how_split,
+            "curator_member": self._manifest.curator_member,
+            "left_out": [name for name in self._manifest.members if name not in spec.members],
+        }
 
     async def _signed(self) -> None:
         sealed = self._journal.recall(f"{self.run}/sealed", "sealed")

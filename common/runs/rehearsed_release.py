@@ -6,16 +6,20 @@ It takes no row: its rows are those of a model of flat marginals. So what cannot
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
 from privity.common.data.attribute import Histogram
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.run_budget import PureBudget
 from privity.common.protocol.session import Session, complete
+from privity.common.release.release_contents import Release
 from privity.common.release.release_folder import read_release, write_learnt, write_release
 from privity.common.release.report.overview import overview
 from privity.common.release.report.report_page import report_page
@@ -27,8 +31,8 @@ from privity.common.synthesis.learning.domain_discovery import stand_in
 from privity.common.synthesis.models import Model
 from privity.common.text.short_values import shorten
 
-INVENTED = {"invented": 1000}
-"""Rows that nobody has."""
+INVENTED = 1000
+"""Rows of each party, which nobody has."""
 
 ROWS = 200
 """Synthetic rows of the rehearsal."""
@@ -36,18 +40,32 @@ ROWS = 200
 SEED = 0
 
 
-def rehearse_release(schema: Schema) -> None:
+def rehearse_release(
+    schema: Schema,
+    parties: Sequence[str] = ("owner",),
+    protection: str | None = None,
+    *,
+    of_run: Mapping[str, Any] = MappingProxyType(ALONE),
+    of_statement: Mapping[str, Any] = MappingProxyType({}),
+) -> None:
     """Make a release of invented rows by this schema, first unfinished and then whole, and read it back.
 
     Args:
         schema: as declared; where the domain of a number is open, one stands in that might be discovered.
+        parties: that take part.
+        protection, of_run, of_statement: as of ``release_of``; how the sums of the run are protected, at least.
 
     Raises:
         PrivityError: rehearsal-failed.
     """
     try:
-        session = planned_session(_closed(schema), INVENTED, 0, PureBudget(Fraction(1)))
-        _release(session, complete(learn(session, OneWay.name, {})))
+        rows = dict.fromkeys(parties, INVENTED)
+        of_run = {"algorithm": OneWay.name, "settings": {}, "epsilon": "1", "delta": "0", **ALONE, **of_run}
+        tolerate = of_run["tolerate"]
+        session = planned_session(_closed(schema), rows, tolerate, PureBudget(Fraction(1)))
+        model = complete(learn(session, OneWay.name, {}))
+        told = partial(release_of, tolerate=tolerate, protection=protection, of_run=of_run, of_statement=of_statement)
+        _try(session, model, partial(told, session, model))
     except Exception as error:
         # No row was looked at: what it says is of the schema.
         reason = f"{type(error).__name__}: {shorten(str(error))}"
@@ -64,9 +82,7 @@ def _closed(schema: Schema) -> Schema:
     return replace(schema, attributes=tuple(attributes))
 
 
-def _release(session: Session, model: Model) -> None:
-    of_run = {"algorithm": OneWay.name, "settings": {}, "epsilon": "1", "delta": "0", **ALONE}
-    made = partial(release_of, session, model, tolerate=0, protection=None, of_run=of_run, of_statement={})
+def _try(session: Session, model: Model, made: Callable[..., Release]) -> None:
     with tempfile.TemporaryDirectory(prefix="privity-rehearsal-") as scratch:
         folder = Path(scratch) / "release"
         learnt = made()

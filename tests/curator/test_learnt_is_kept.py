@@ -10,6 +10,7 @@ import pytest
 from privity.common.formats import read_json
 from privity.common.privacy.budget import parse_epsilon
 from privity.common.protocol.round import Round, Scores
+from privity.common.release import statement
 from privity.common.release.attestations import read_attestations
 from privity.common.release.open_model import open_model
 from privity.common.release.release_contents import LEARNT_FILES, PRIVACY, RUN, is_unfinished
@@ -127,8 +128,18 @@ def test_what_parties_were_asked_to_score_is_stated_of_a_run_that_is_discarded_t
     assert largest(read_json(release(tmp_path) / PRIVACY), "row")[0] == 1
 
 
-def test_a_release_that_cannot_be_made_is_told_before_anybody_is_charged(tmp_path, monkeypatch):
-    monkeypatch.setattr(rehearsed_release, "report_page", broken)
+def broken_of_three(parties: list[str], *_arguments: object) -> None:
+    """A fault in the statement that one owner alone never meets."""
+    if len(parties) == 3:
+        broken()
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "fault"),
+    [(rehearsed_release, "report_page", broken), (statement, "_observers", broken_of_three)],
+)
+def test_a_release_that_cannot_be_made_is_told_before_anybody_is_charged(tmp_path, monkeypatch, module, name, fault):
+    monkeypatch.setattr(module, name, fault)
 
     async def scenario() -> None:
         consortium = a_real_consortium()

@@ -178,7 +178,7 @@ def faulty(*_arguments: object) -> None:
     raise IndexError("as of a rule")
 
 
-def rehearsed(_schema: object) -> None:
+def rehearsed(*_told: object, **_more: object) -> None:
     """A rehearsal that goes well."""
 
 
