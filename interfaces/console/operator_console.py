@@ -18,7 +18,7 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import readable
 from privity.common.protocol.run_spec import check_run_name
 from privity.common.protocol.run_terms import AUTO
-from privity.common.release.release_contents import REPORT
+from privity.common.release.release_contents import LEARNT, REPORT
 from privity.common.release.release_folder import is_release
 from privity.common.runs.automatic_choice import LIKELY_ROWS
 from privity.common.synthesis.algorithms import ALGORITHMS
@@ -130,8 +130,9 @@ class _Runs:
             lines=list(standing(status)), files=files_of(self._releases / run), report=REPORT,
             awaited=[(one, one.note or answer_to(one.step), remedy(run, one)) for one in status.awaited],
             is_fetched=is_release(self._releases / run), under_way=status.state in UNDER_WAY,
-            completed=status.state == COMPLETED, is_stopped=status.state == STOPPED, failed=status.state == FAILED,
-            epsilon=readable(Fraction(status.epsilon)),
+            has_release=status.state == COMPLETED or LEARNT in status.remedy,
+            is_whole=(self._releases / run / REPORT).is_file(), is_stopped=status.state == STOPPED,
+            failed=status.state == FAILED, epsilon=readable(Fraction(status.epsilon)),
         )  # fmt: skip
 
     def stop(self, run: str) -> flask.Response:

@@ -37,7 +37,7 @@ from privity.interfaces.console.policy_pages import PolicyPages
 from privity.interfaces.console.release_files import files_of, release_file
 from privity.interfaces.console.run_explanations import Explanations, NotYet
 from privity.interfaces.console.run_list import RunLine, run_list
-from privity.interfaces.console.run_standing import COMPLETED, standing, under_way
+from privity.interfaces.console.run_standing import COMPLETED, has_release, standing, under_way
 from privity.party import joining, run_notice
 from privity.party.approvals import Filed
 from privity.party.other_nodes import OtherNodes
@@ -152,7 +152,8 @@ class _Decisions:
             charged=readable(charged),
             lease_days=round(files.config.lease / 86400),
             is_fetched=is_release(files.releases / run),
-            completed=filed.closed and filed.end[0] == COMPLETED,
+            has_release=has_release(filed),
+            is_whole=(files.releases / run / REPORT).is_file(),
             readable=readable,
         )
 
@@ -225,10 +226,14 @@ class _Node:
 
     def releases(self) -> flask.Response:
         files = self._files
-        completed = [one.spec.run for one in files.approvals.filed()[::-1] if one.closed and one.end[0] == COMPLETED]
+        released = [one.spec.run for one in files.approvals.filed()[::-1] if has_release(one)]
         return self._site.page(
             "releases.html.j2", place="releases", report=REPORT, folder=files.releases,
-            completed=[(run, is_release(files.releases / run), files_of(files.releases / run)) for run in completed],
+            released=[
+                (run, is_release(files.releases / run), (files.releases / run / REPORT).is_file(),
+                 files_of(files.releases / run))
+                for run in released
+            ],
         )  # fmt: skip
 
     def fetch(self, run: str) -> flask.Response:

@@ -47,6 +47,11 @@ def standing(filed: Filed, progress: Progress | None) -> tuple[str, str]:
     return "under way", f"Under way. {yes}"
 
 
+def has_release(filed: Filed) -> bool:
+    """Whether there is one to fetch: of a run that has completed, or that has learnt before it ended."""
+    return filed.closed and (filed.end[0] == COMPLETED or bool(filed.attested))
+
+
 def _on(at: str) -> str:
     return f" on {at}" if at else ""
 

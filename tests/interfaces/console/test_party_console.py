@@ -16,13 +16,17 @@ from privity.common.data.schema import load_schema
 from privity.common.errors import PrivityError
 from privity.common.protocol.run_spec import RunSpec
 from privity.common.protocol.session import Session
-from privity.common.runs import planned_run
+from privity.common.release.release_contents import Release
+from privity.common.release.release_folder import write_learnt
+from privity.common.runs import planned_run, rehearsed_release
+from privity.common.runs.rehearsed_release import rehearse_release
+from privity.common.storage.canonical_json import canonical_bytes
 from privity.common.storage.journal import Journal
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.interfaces.console.party_console import party_site
 from privity.interfaces.console.run_list import A_PAGE
 from privity.party import answers_from_rows, run_notice, told_in_time
-from privity.party.approvals import Approvals
+from privity.party.approvals import Approvals, attested_key
 from privity.party.config import JOURNAL_FILE
 from privity.party.sources import pass_progress
 from privity.party.sources.pass_progress import a_pass, kept_in
@@ -257,6 +261,34 @@ def test_no_path_leads_out_of_the_releases(
         assert b"PRIVATE" not in found.body
     assert owner.post("/releases/none/fetch").status == 400
     assert owner.post("/releases/..%2F..%2Fx/fetch").status in (400, 404)
+
+
+def test_what_a_run_had_learnt_before_it_failed_can_be_fetched_and_gone_on_from(
+    owner: Visitor, asked: Callable[..., RunSpec], approvals: Approvals, north: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for run in ("spring", "summer"):
+        asked(run)
+        approvals.note_closed(run, "FAILED", "2026-01-02T03:04:05+00:00", "a fault")
+    signed = canonical_bytes({"statement": {"release_digest": "0" * 64}})
+    Journal(north.parent / "state" / JOURNAL_FILE).record(attested_key("spring"), "step", signed)
+    assert "Its release can be fetched" in owner.get("/runs/spring").text
+    assert "Its release" not in owner.get("/runs/summer").text
+    page = owner.get("/releases").text
+    assert "Fetch spring" in page
+    assert "summer" not in page
+    schema = load_schema(north.parent / "schema.json")
+
+    def keep(made: Callable[..., Release]) -> None:
+        write_learnt(north.parent / "releases" / "spring", made())
+
+    monkeypatch.setattr(rehearsed_release, "_try", lambda _session, _model, made: keep(made))
+    rehearse_release(schema)
+    page = owner.get("/releases").text
+    assert "It has no rows and no report" in page
+    assert "privity sample" in page
+    assert "model.json" in page
+    assert "Read the report" not in page
+    assert "Its release is here" in owner.get("/runs/spring").text
 
 
 def test_the_map_of_a_table_in_its_own_words_is_shown_with_its_faults(north: Path) -> None:
