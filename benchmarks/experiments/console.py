@@ -20,7 +20,9 @@ from selenium import webdriver
 from benchmarks.data import Data
 from benchmarks.experiment import Experiment, Point, Table, Values, grid, middle_of
 from benchmarks.methods.soak_work import provisioned
+from privity.assessment.audit.audited_consortium import sign_spec
 from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.crypto.certificates import self_signed
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.ledger_lines import Charge, Kind
 from privity.common.privacy.neighbouring_relation import RELATION
@@ -57,6 +59,7 @@ def history(config: Path, lines: int) -> None:
     manifest = ManifestFile(settings.manifest, settings.organiser_key).current()
     journal = Journal(settings.state / JOURNAL_FILE)
     approvals = Approvals(journal)
+    operator = self_signed("operator", "operator")
     for number in range(RUNS):
         spec = RunSpec(
             run=f"run-{number:04d}",
@@ -67,7 +70,7 @@ def history(config: Path, lines: int) -> None:
             members=tuple(manifest.members),
             manifest_digest=manifest.digest,
         )
-        approvals.file(spec)
+        approvals.file(spec, sign_spec(spec, manifest, operator))
         if number:  # one waits
             approvals.note_closed(spec.run, "COMPLETED", "2026-01-02T03:04:05+00:00")
     journal.close()
