@@ -129,7 +129,7 @@ def test_what_parties_were_asked_to_score_is_stated_of_a_run_that_is_discarded_t
 
 
 def broken_of_three(parties: list[str], *_arguments: object) -> None:
-    """A fault in the statement that one owner alone never meets."""
+    """A fault in the statement that a single data owner never meets."""
     if len(parties) == 3:
         broken()
 
