@@ -19,19 +19,19 @@ from benchmarks.experiment import CODE, Experiment, Picture, Point, Record, Tabl
 from benchmarks.methods.public_tables import Made, grounds, made_grounds, ratios, session_of, tries
 from benchmarks.methods.seeded_session import Ground, mean_distance
 from benchmarks.plots import Panel
-from privity.common.synthesis.algorithms.mst import most_edges
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.learning.worst_explained import (
     COARSE,
     JOINT,
     PARTIES,
     candidate_pairs,
+    most_edges,
     noise_of_selections,
 )
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
 AIM, MST = "aim", "mst"
-COUNT = {AIM: "rounds", MST: "edges"}
+COUNT = {AIM: "tables", MST: "edges"}
 """The setting that says how many marginals are selected."""
 
 NUMBERS = (3, 10, 25)

@@ -16,6 +16,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, 
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
+from itertools import groupby
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -172,17 +173,19 @@ class Session:
         """
         return await self.backend.compute(work)
 
-    def alike(self, rounds: int) -> Iterator[int]:
-        """The numbers of rounds, from 1, each of which asks for the same at the same price whatever was answered.
+    def alike(self, sizes: Sequence[int]) -> Iterator[int]:
+        """The sizes of rounds, of which those of one size ask for the same at the same price whatever was answered.
 
-        A session that only tells what is asked for goes through the first one, and notes its costs for all.
+        A session that only tells what is asked for goes through the first of those that follow each other with one
+        size, and notes its costs for all.
         """
         if not self.backend.only_tells:
-            yield from range(1, rounds + 1)
+            yield from sizes
             return
-        before = len(self.record.costs)
-        yield 1
-        self.record.costs += self.record.costs[before:] * (rounds - 1)
+        for size, same in groupby(sizes):
+            before = len(self.record.costs)
+            yield size
+            self.record.costs += self.record.costs[before:] * (len(list(same)) - 1)
 
     def all_asked(self) -> None:
         """Say that nothing more will be asked for: what follows is made of what was revealed.

@@ -60,8 +60,8 @@ def page() -> Iterator[str]:
         "This page lists the settings of every algorithm. `privity algorithms NAME` shows those of one algorithm;",
         "`privity algorithms --markdown` writes this page.",
         "",
-        "Give settings as JSON on a command line (`--settings '{\"rounds\": 5}'`), under `settings` in a run request",
-        "([formats.md](../formats.md#run-request)), or as keyword arguments in Python (`rounds=5`). An unknown or bad",
+        "Give settings as JSON on a command line (`--settings '{\"tables\": 5}'`), under `settings` in a run request",
+        "([formats.md](../formats.md#run-request)), or as keyword arguments in Python (`tables=5`). An unknown or bad",
         "setting is refused. The option `--inference` sets `inference` ([inference.md](../inference.md)).",
     )
     for algorithm in ALGORITHMS.values():

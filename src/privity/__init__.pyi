@@ -57,7 +57,7 @@ class AIM(Synthesizer):
         ledger: Path | str | None = ...,
         one_way: Number | None = ...,
         selecting: Number = ...,
-        rounds: int | None = ...,
+        tables: int | None = ...,
         cells: int = ...,
         selection: str | None = ...,
     ) -> None: ...

@@ -44,7 +44,7 @@ LONG = {
     "rho": IN_RHO,
     "pair": PAIR,
     "busy": BUSY,
-    "aim": Run("aim", {"rounds": 3, "selection": "parties"}, fields=WIDE, rows=200, delta="0.000000001"),
+    "aim": Run("aim", {"tables": 3, "selection": "parties"}, fields=WIDE, rows=200, delta="0.000000001"),
 }
 """Openings with noise replacement, draws, models learnt apart, owners who say yes, a tree of combiners, an account
 in rho, draws that follow from a model of what was opened."""

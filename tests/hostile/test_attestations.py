@@ -119,7 +119,7 @@ DECLARED = {"attributes": ["x0"], "declared_by": "organiser"}
         (of_run(plan_digest="0" * 64), "states another plan_digest"),
         (of_run(epsilon="2"), "states another epsilon"),
         (of_run(algorithm="mst"), "states another algorithm"),
-        (of_run(settings={"rounds": 7}), "states another settings"),
+        (of_run(settings={"tables": 7}), "states another settings"),
         (of_run(rows=7), "states another number of rows than the operator asked for"),
         (lambda run, _: run["files"].pop("model.json"), "does not name exactly the files of a release"),
         (lambda run, _: run["files"].update({"more.txt": "0" * 64}), "does not name exactly the files of a release"),

@@ -34,7 +34,7 @@ def consortium() -> TestConsortium:
 
 
 def test_a_run_of_a_hand_made_operator_is_refused_by_the_curator(consortium: TestConsortium) -> None:
-    for asked in (TOO_LARGE, {"algorithm": "dp-subn", "settings": {}}, {"algorithm": "aim", "settings": {"rounds": 1}}):
+    for asked in (TOO_LARGE, {"algorithm": "dp-subn", "settings": {}}, {"algorithm": "aim", "settings": {"tables": 1}}):
         document = json.loads(request(secure_sum="masks", key_bits=None)) | asked
         with pytest.raises(PrivityError, match=r"looks at [0-9]{6,} pairs of attributes, more than 524288") as refused:
             parse_request(json.dumps(document).encode()).check(consortium.manifest, consortium.schema)
@@ -69,7 +69,7 @@ def test_a_run_of_a_hand_made_curator_is_refused_by_the_party_and_not_filed(
     ("algorithm", "settings", "domain", "parties", "admitted"),
     [
         *((name, {}, (4,) * 500, 25, True) for name in ALGORITHMS if name != "discover"),
-        ("aim", {"rounds": 400}, (2,) * 500, 25, True),
+        ("aim", {"tables": 400}, (2,) * 500, 25, True),
         ("one-way", {}, (2,) * 5000, 2, True),
         ("mst", {}, (2,) * 5000, 2, False),
         ("privbayes", {"encoding": "binary"}, (64,) * 500, 2, False),

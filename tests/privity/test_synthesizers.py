@@ -95,11 +95,11 @@ def test_python_shows_the_settings_of_each_class_with_their_defaults(kind):
 def test_settings_are_keyword_arguments_of_the_kinds_that_a_run_spec_has():
     told = inspect.signature(AIM).parameters
     assert (told["selecting"].default, told["selecting"].annotation) == ("1/10", "Number")
-    assert (told["rounds"].default, told["rounds"].annotation) == (None, "int | None")
+    assert (told["tables"].default, told["tables"].annotation) == (None, "int | None")
     declare_population("patients", total_epsilon="10")
-    fitted = AIM("1", population="patients", rounds=2, selecting="1/5").fit(people(200), SCHEMA)
+    fitted = AIM("1", population="patients", tables=2, selecting="1/5").fit(people(200), SCHEMA)
     assert len([phase for phase, _ in fitted.record_.measured if phase == "selected tables"]) == 2
-    assert fitted.settings == {"rounds": 2, "selecting": "1/5"}
+    assert fitted.settings == {"tables": 2, "selecting": "1/5"}
     Independent("1", population="patients", privbayes={"theta": "3"}).fit(people(200), SCHEMA)
 
 

@@ -1,9 +1,11 @@
-"""AIM: each round measures the table that the model explains worst, and fits the model to all tables.
+"""AIM: each round measures the tables that the model explains worst, and fits the model to all tables.
 
 Deviations from the paper:
 
-- The number of rounds follows from public numbers (``tables_for``), and all have one share; AIM starts with many cheap
+- The number of tables follows from public numbers (``tables_for``), and all have one share; AIM starts with many cheap
   ones and makes them dearer as it goes.
+- A round measures several tables: the first one a forest, each later one pairs of which no two have an attribute in
+  common. What one of them tells is then seldom what another one tells, and a run has few rounds.
 - Which values are missing together is measured first (``privity.common.synthesis.learning.missing_together``).
 - Candidates are the pairs of attributes. The score is the distance that a replaced row moves by one.
 - Over K parties each selection is at one party, on its own rows, or from noisy marginals of all pairs (``selection``);
@@ -31,22 +33,30 @@ from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import NOISE, choice, weight, whole
 from privity.common.synthesis.algorithms.algorithm import Algorithm
 from privity.common.synthesis.inference.fit_choice import PGM, Inference, size_of_fit
-from privity.common.synthesis.inference.graphical_model import GraphicalModel, cells_added_by_pairs, cells_of_tree
+from privity.common.synthesis.inference.graphical_model import (
+    GraphicalModel,
+    cells_added_by_pairs,
+    cells_of_tree,
+    tree_over,
+)
 from privity.common.synthesis.inference.maximum_likelihood import STEPS, STEPS_BETWEEN, Fit, fit_model
-from privity.common.synthesis.inference.stacked_pairs import Pair, StackedPairs
+from privity.common.synthesis.inference.stacked_pairs import Pair
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.learning.countable_pairs import check_some_pair
 from privity.common.synthesis.learning.missing_together import missing_together
 from privity.common.synthesis.learning.one_way_tables import measure_single
-from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, may_select
+from privity.common.synthesis.learning.worst_explained import SELECTIONS, Allowed, Chooser, may_select, most_edges
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
 ONE_WAY, MISSING, SELECTION, ROUNDS = "one-way tables", "missing values", "selection of tables", "selected tables"
 
-LARGEST_MODEL = 1 << 17
-"""Cells of the cliques of a model by default: 1 MiB."""
+MOST_TABLES = 400
 
-MOST_ROUNDS = 400
+LATER_ROUNDS = 6
+"""After the first round, which measures a third of the tables."""
+
+USED = -1
+"""In place of a group: of an attribute that no other table of the round may have."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +65,8 @@ class Settings:
 
     one_way: Fraction | None = weight(None, "share of the budget for the 1-way tables", "9/10", by_default=NOISE)
     selecting: Fraction = weight("1/10", "share of the rest for selecting tables", "1/2")
-    rounds: int | None = whole(None, "how many tables are selected and measured", 1, MOST_ROUNDS, by_default=NOISE)
-    cells: int = whole(LARGEST_MODEL, "most cells of all cliques of the model", 1 << 10, 1 << 22)
+    tables: int | None = whole(None, "how many tables are selected and measured", 1, MOST_TABLES, by_default=NOISE)
+    cells: int = whole(1 << 18, "most cells of all cliques of the model", 1 << 10, 1 << 22)
     selection: str | None = choice(
         None, "tables are selected by the parties in turn, or by a noisy overview of all", SELECTIONS, by_default=NOISE
     )
@@ -87,25 +97,81 @@ class AIM(Algorithm[Settings]):
         if len(schema.domain) == 1:
             return await _generate(session, await measure_single(session, ONE_WAY, share), None)
         one_way = chosen.one_way or one_way_share(session, share)
-        rounds = chosen.rounds or tables_for(session, share)
+        tables = chosen.tables or tables_for(session, share)
         measured = await measure_single(session, ONE_WAY, share * one_way)
         together = await missing_together(session, MISSING, share * (1 - one_way), measured)
         measured = together.tables
-        for_selections, for_table = together.left * chosen.selecting, together.left * (1 - chosen.selecting) / rounds
-        chooser = await Chooser.start(session, SELECTION, rounds, for_selections, chosen.selection)
-        variance = session.noise_variance(1, for_table)
-        pairs = list(together.pairs)
+        for_selections, for_tables = together.left * chosen.selecting, together.left * (1 - chosen.selecting)
+        chooser = await Chooser.start(session, SELECTION, tables, for_selections, chosen.selection)
+        variance = session.noise_variance(1, for_tables / tables)
+        pairs, done = list(together.pairs), 0
         fit: Fit | None = None
-        for round_ in session.alike(rounds):
+        for size in session.alike(sizes_of_rounds(tables, most_edges(chooser.candidates))):
             # What was seen of a pair on the way to selecting it counts as soon as the pair is in the model.
             known = [*measured, *chooser.within(pairs)]
             fit = await session.compute(partial(fit_model, known, schema, rows, fit, STEPS_BETWEEN))
-            most = chosen.cells * round_ / rounds
-            expected = await session.compute(partial(_allowed, fit.model, chooser.candidates, most))
-            pair = await chooser.choose(expected, variance)
-            measured += await session.measure(ROUNDS, [pair], for_table)
-            pairs.append(pair)
+            await chooser.expect(fit.model, variance)
+            open_ = _Open(fit.model, chooser.candidates, forest=not done)
+            for _ in range(size):
+                done += 1
+                allowed = await session.compute(partial(open_.within, chosen.cells * done / tables))
+                open_.select(await chooser.choose(allowed))
+            measured += await session.measure(ROUNDS, open_.selected, for_tables * Fraction(size, tables))
+            pairs += open_.selected
         return await _generate(session, [*measured, *chooser.within(pairs)], fit)
+
+
+def sizes_of_rounds(tables: int, forest: int) -> list[int]:
+    """How many tables each round selects and measures.
+
+    Args:
+        tables: of all rounds.
+        forest: edges of a spanning forest of the candidates: no round measures more.
+    """
+    first = min(forest, -(-tables // 3))
+    left = tables - first
+    rounds = max(min(LATER_ROUNDS, left), -(-left // forest))
+    return [first, *(left // rounds + (place < left % rounds) for place in range(rounds))]
+
+
+class _Open:
+    """What a round may still select.
+
+    Args:
+        model: what is known before the round.
+        forest: whether the tables of the round are to close no circle; else no two of them have an attribute in common.
+
+    Attributes:
+        selected: pairs of the round, in their order.
+    """
+
+    def __init__(self, model: GraphicalModel, candidates: Sequence[Pair], *, forest: bool) -> None:
+        self._cliques, self._domain, self._forest = model.tree.cliques, model.domain, forest
+        self._pairs = np.array(candidates)
+        self._group = np.arange(len(model.domain))
+        self.selected: list[Pair] = []
+
+    def within(self, cells: float) -> Allowed:
+        """Those with which the cliques have no more cells than that: at least one is marked, shape (candidates,).
+
+        Where none that is apart from the selected ones fits, others do; where none fits, that which adds the fewest.
+        """
+        first, second = self._pairs.T
+        tree = tree_over([*self._cliques, *self.selected], self._domain)
+        added = cells_added_by_pairs(tree, self._domain)[first, second]
+        new = ~np.isin(first * len(self._domain) + second, [a * len(self._domain) + b for a, b in self.selected])
+        fitting = new & (added <= cells - cells_of_tree(tree, self._domain))
+        one, other = self._group[first], self._group[second]
+        apart = fitting & (one != other) & (one != USED) & (other != USED)
+        return next(some for some in (apart, fitting, new & (added == added[new].min())) if some.any())
+
+    def select(self, pair: Pair) -> None:
+        a, b = pair
+        self.selected.append(pair)
+        if self._forest:
+            self._group[self._group == self._group[a]] = self._group[b]
+        else:
+            self._group[[a, b]] = USED
 
 
 async def _generate(session: Session, tables: Sequence[NoisyTable], start: Fit | None) -> JunctionTreeModel:
@@ -115,11 +181,3 @@ async def _generate(session: Session, tables: Sequence[NoisyTable], start: Fit |
     bases = [tuple(schema.derived.base[a] for a in table.attributes) for table in tables]
     session.record.inference = Inference(PGM, PGM, size_of_fit(bases, schema.domain, STEPS))
     return fit.model.release(schema, rows)
-
-
-def _allowed(model: GraphicalModel, candidates: Sequence[Pair], cells: float) -> StackedPairs:
-    """What the model expects of the candidates with which its cliques have no more cells than that; of one at least."""
-    places = np.array(candidates)
-    added = cells_added_by_pairs(model.tree, model.domain)[places[:, 0], places[:, 1]]
-    fitting = np.flatnonzero(added <= cells - cells_of_tree(model.tree, model.domain)).tolist()
-    return model.tables_of([candidates[place] for place in fitting or [int(added.argmin())]])

@@ -19,7 +19,6 @@ from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
-from privity.common.synthesis.algorithms.aim import LARGEST_MODEL
 from privity.common.synthesis.algorithms.algorithm import Algorithm, NoSettings
 from privity.common.synthesis.inference.fit_choice import PGM
 from privity.common.synthesis.inference.graphical_model import tree_over
@@ -32,6 +31,9 @@ from privity.common.synthesis.learning.parameter_learning import fit_cliques
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
 TABLES = "tables of all pairs"
+
+LARGEST_MODEL = 1 << 17
+"""Cells of the one clique of a model: 1 MiB."""
 
 ONE_WAY = Fraction(1, 10)
 """Share of the budget for the 1-way tables, if there is more than one other table."""

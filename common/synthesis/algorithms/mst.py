@@ -17,12 +17,11 @@ Privacy: tables and selections compose; epsilon in all, or the run's rho.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar
 
-import networkx as nx
 import numpy as np
 
 from privity.common.data.schema import Schema
@@ -33,13 +32,18 @@ from privity.common.synthesis.algorithms.algorithm import Algorithm
 from privity.common.synthesis.inference.fit_choice import PGM, TABLES, fit_setting
 from privity.common.synthesis.inference.graphical_model import tree_over
 from privity.common.synthesis.inference.maximum_likelihood import fit_model
-from privity.common.synthesis.inference.stacked_pairs import Pair
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.learning.countable_pairs import check_some_pair
 from privity.common.synthesis.learning.missing_together import missing_together
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.parameter_learning import fit_cliques
-from privity.common.synthesis.learning.worst_explained import SELECTIONS, Chooser, candidate_pairs, may_select
+from privity.common.synthesis.learning.worst_explained import (
+    SELECTIONS,
+    Chooser,
+    candidate_pairs,
+    may_select,
+    most_edges,
+)
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
 ONE_WAY, MISSING, SELECTION, EDGES = "one-way tables", "missing values", "spanning tree", "pair tables"
@@ -104,20 +108,15 @@ class MST(Algorithm[Settings]):
         independent = (await session.compute(lambda: fit_model(tables, schema, session.rows))).model
         chooser = await Chooser.start(session, SELECTION, edges, for_selections, chosen.selection)
         variance = session.noise_variance(edges + len(tree), for_tables)
-        joining = await session.compute(lambda: independent.tables_of(chooser.candidates))
-        for _ in session.alike(edges):
-            joining = joining.only(part[joining.pairs[:, 0]] != part[joining.pairs[:, 1]])
-            if not joining:
+        await chooser.expect(independent, variance)
+        first, second = np.array(chooser.candidates).T
+        for _ in session.alike([1] * edges):
+            joining = part[first] != part[second]
+            if not joining.any():
                 break
-            a, b = await chooser.choose(joining, variance)
+            a, b = await chooser.choose(joining)
             tree.append((a, b))
             part[part == part[a]] = part[b]
         tables += await session.measure(EDGES, tree, for_tables)
         inference = PGM if together.pairs else chosen.inference
         return await fit_cliques(session, tree_over(tree, domain), [*tables, *chooser.within(tree)], inference)
-
-
-def most_edges(candidates: Sequence[Pair]) -> int:
-    """Edges of a spanning forest of the candidates; some attributes may be in none."""
-    graph = nx.Graph(candidates)
-    return len(graph) - nx.number_connected_components(graph)

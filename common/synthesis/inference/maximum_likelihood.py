@@ -40,7 +40,7 @@ from privity.common.synthesis.single_threaded_blas import one_blas_thread
 
 Numbers = npt.NDArray[np.float64]
 
-STEPS, STEPS_BETWEEN = 1000, 40
+STEPS, STEPS_BETWEEN = 1000, 100
 """Of L-BFGS: of a fit that is released, and of one that only says what to measure next."""
 
 SINGLE_RIDGE = 0.5

@@ -118,7 +118,7 @@ async def select_edges(
     series = session.selection(phase, edges, share, score=score)
     drawn: list[Pair] = []
     candidates = list(allowed(graph))
-    for _ in session.alike(edges):
+    for _ in session.alike([1] * edges):
         pair = await series.select(_grouped(candidates or pairs))
         if candidates:
             drawn.append((pair.parents[0], pair.attribute))

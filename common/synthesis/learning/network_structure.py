@@ -86,7 +86,7 @@ async def select_network(
     left = [a for a in attributes if a != first]
     series = session.selection(phase, len(left), share, balanced=balanced, score=score)
     most = min(MOST_CANDIDATES, ALL_CANDIDATES // max(1, len(left)))
-    rounds = session.alike(len(left))
+    rounds = session.alike([1] * len(left))
     while left:
         # Where not all are offered, nobody chose which ones are.
         start = session.public_coin(f"{phase} {len(left)}", len(left))
@@ -127,7 +127,7 @@ async def select_forest(
     pairs = pairs[np.lexsort(pairs.T)]
     neighbours: dict[int, list[int]] = {a: [] for a in attributes}
     series = session.selection(phase, edges, share, balanced=balanced, score=score)
-    for _ in session.alike(edges):
+    for _ in session.alike([1] * edges):
         pairs = pairs[tree[pairs[:, 0]] != tree[pairs[:, 1]]]
         if not len(pairs):
             break

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
+import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
@@ -21,6 +23,7 @@ from privity.common.protocol.expected_tables import LARGEST_PENALTY, ExpectedTab
 from privity.common.protocol.selection_series import SelectionSeries
 from privity.common.protocol.session import Session
 from privity.common.protocol.step_limits import SELECTION_CELLS, TABLE_CELLS
+from privity.common.synthesis.inference.graphical_model import GraphicalModel
 from privity.common.synthesis.inference.groups import condense
 from privity.common.synthesis.inference.pooled_estimates import (
     MEAN_OF_NORMAL,
@@ -32,6 +35,7 @@ from privity.common.synthesis.inference.stacked_pairs import Pair, StackedPairs
 from privity.common.synthesis.learning.countable_pairs import cells_of_pairs, pairs_within
 
 Numbers = npt.NDArray[np.float64]
+Allowed = npt.NDArray[np.bool_]
 MODEL_ROWS = 1 << 20
 """Of the whole numbers in which a model's probabilities are sent."""
 
@@ -70,6 +74,8 @@ class Chooser:
         self._pooled = PooledEstimates([], session.schema.derived, session.noise_variables)
         self._seen = 0
         self._known: dict[Pair, Pooled | None] = {}
+        self._expected, self._variance = StackedPairs([], session.schema.domain), 0.0
+        self._scores = np.zeros(len(candidates))
 
     @classmethod
     async def start(cls, session: Session, phase: str, selections: int, share: Share, selection: str | None) -> Chooser:
@@ -84,18 +90,27 @@ class Chooser:
             return cls(session, None, list(overview), candidates)
         return cls(session, session.selection(phase, selections, share, score=DISTANCE), [], candidates)
 
-    async def choose(self, pairs: StackedPairs, variance: float) -> Pair:
-        """One of the pairs, by how far its table is from these probabilities.
+    async def expect(self, model: GraphicalModel, variance: float) -> None:
+        """Choose from now on by how far tables are from what the model expects of them.
 
         An overview is read together with all that the run has revealed.
 
         Args:
-            variance: of the noise on a cell of the table, were it measured.
+            variance: of the noise on a cell of a table, were it measured.
         """
+        self._variance = variance
+        self._expected = await self._session.compute(partial(model.tables_of, self.candidates))
+        if self._series is None and not self._session.backend.only_tells:
+            estimates = self._estimates(self._expected)
+            self._scores = await self._session.compute(partial(distances, estimates, self._expected, variance))
+
+    async def choose(self, allowed: Allowed) -> Pair:
+        """One of the candidates that are marked, at least one of them: shape (candidates,)."""
         if self._series is None:
-            estimates = self._estimates(pairs)
-            return await self._session.compute(lambda: farthest(estimates, pairs, variance))
-        return await select_farthest(self._series, pairs, variance, self._session.rows)
+            open_ = np.flatnonzero(allowed)
+            return self.candidates[int(open_[self._scores[open_].argmax()])]
+        among = self._expected.only(allowed)
+        return await select_farthest(self._series, among, self._variance, self._session.rows)
 
     def _estimates(self, pairs: Iterable[Pair]) -> dict[Pair, Pooled]:
         """Of the pairs, from everything that was revealed."""
@@ -125,10 +140,13 @@ def may_select(settings: Mapping[str, Any]) -> bool:
 def selection_for(session: Session, selections: int, share: Share) -> str:
     """Who tells which table is worst explained, by public numbers alone.
 
-    One party selects for itself: its rows are all rows.
+    One party selects for itself: its rows are all rows. With a delta several parties ask for an overview, which is as
+    good where they are unlike each other. Without one it costs more, and is asked for where selections are noisy.
     """
-    alone = len(session.party_rows) == 1
-    return PARTIES if alone or noise_of_selections(session, selections, share) < OVERVIEW_FROM else JOINT
+    if len(session.party_rows) == 1:
+        return PARTIES
+    overview = share.budget.delta or noise_of_selections(session, selections, share) >= OVERVIEW_FROM
+    return JOINT if overview else PARTIES
 
 
 def noise_of_selections(session: Session, selections: int, share: Share) -> float:
@@ -169,22 +187,27 @@ def _by_chance(pairs: StackedPairs, variance: float, rows: int, own: int) -> Num
     return np.asarray(PENALTY * MEAN_OF_NORMAL * (noise + drawn) / 2)
 
 
-def farthest(estimates: Mapping[Pair, Pooled], pairs: StackedPairs, variance: float) -> Pair:
-    """The pair whose table, as it is estimated over all parties, is farthest from these probabilities.
+def distances(estimates: Mapping[Pair, Pooled], pairs: StackedPairs, variance: float) -> Numbers:
+    """How far each pair's table, as it is estimated over all parties, is from these probabilities.
 
     Args:
         variance: of the noise on a cell of the table, were it measured.
+
+    Returns:
+        Shape (pairs,): total variation distances, less what noise shows; minus infinity where nothing was revealed.
     """
-    scores: dict[Pair, float] = {}
-    for pair, estimate in estimates.items():
+    scores = np.full(len(pairs), -np.inf)
+    for place, pair in enumerate(pairs):
+        if (estimate := estimates.get(pair)) is None:
+            continue
         expected = pairs[pair]
         for axis, grouping in enumerate(estimate.groupings):
             if not grouping.whole:
                 expected = condense(expected, axis, grouping.labels)
         apart = float(np.abs(estimate.counts / estimate.rows - expected).sum()) / 2
         own = noise_distance(pairs[pair].size * math.sqrt(variance), estimate.rows)
-        scores[pair] = apart - estimate.distance - PENALTY * own
-    return max(sorted(scores), key=lambda pair: scores[pair])
+        scores[place] = apart - estimate.distance - PENALTY * own
+    return scores
 
 
 def coarse_pairs(session: Session, pairs: Sequence[Pair], size: int) -> list[Marginal]:
@@ -208,3 +231,9 @@ def candidate_pairs(session: Session) -> list[Pair]:
         by_size = np.argsort(cells, kind="stable")
         pairs = pairs[np.sort(by_size[: int(np.searchsorted(cells[by_size].cumsum(), SELECTION_CELLS, side="right"))])]
     return [(a, b) for a, b in pairs.tolist()]
+
+
+def most_edges(candidates: Sequence[Pair]) -> int:
+    """Edges of a spanning forest of the candidates; some attributes may be in none."""
+    graph = nx.Graph(candidates)
+    return len(graph) - nx.number_connected_components(graph)

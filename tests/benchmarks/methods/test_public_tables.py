@@ -87,7 +87,7 @@ def test_a_table_has_the_same_standard_noise_whatever_was_asked_before() -> None
 def test_the_distance_is_that_of_the_models_pairs() -> None:
     ground = make_ground()
     session = session_over(ground, Fraction(1), Fraction(0), 3)
-    model = complete(ALGORITHMS[AIM].learn(session, session.budget.whole, {"rounds": 3}))
+    model = complete(ALGORITHMS[AIM].learn(session, session.budget.whole, {"tables": 3}))
     assert isinstance(model, JunctionTreeModel)
     drawn = Ground("drawn", model.sample(400_000, np.random.default_rng(1)))
     pairs = model_pairs(model, ground.table)

@@ -208,7 +208,7 @@ def test_readers_of_a_release_allow_what_the_curator_allowed() -> None:
 
 
 OVER_SUMS: list[tuple[str, dict[str, object], int]] = [
-    ("aim", {"rounds": 3}, 40),
+    ("aim", {"tables": 3}, 40),
     ("copula", {}, 0),
     ("discover", {}, 40),
     ("dp-ccbn", {}, 0),

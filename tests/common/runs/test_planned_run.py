@@ -68,7 +68,7 @@ def test_an_evaluation_is_told_of_without_a_model(monkeypatch: pytest.MonkeyPatc
     assert rehearse(session, "dp-subn", {}, evaluation).record.costs[-1].loss.epsilon == evaluation.epsilon
 
 
-@pytest.mark.parametrize("rounds", [1, 400])
-def test_rounds_that_are_alike_are_gone_through_once_and_paid_for_all(rounds: int) -> None:
-    case = ("aim", {"rounds": rounds, "selection": "parties"}, MIXED)
+@pytest.mark.parametrize("tables", [1, 17, 400])
+def test_rounds_that_are_alike_are_gone_through_once_and_paid_for_all(tables: int) -> None:
+    case = ("aim", {"tables": tables, "selection": "parties"}, MIXED)
     assert asked(case, "1", "0", 1000, only_tells=True) == pytest.approx(asked(case, "1", "0", 1000, only_tells=False))

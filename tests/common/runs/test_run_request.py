@@ -43,7 +43,7 @@ ASKED = {
     "algorithm": st.sampled_from(["aim", "one-way"]),
     "delta": st.sampled_from(["0", "1e-9", 1e-6]),
     "tolerate": st.integers(1, 5),
-    "settings": st.sampled_from([{}, {"rounds": 3}, '{"selecting": 0.25}']),
+    "settings": st.sampled_from([{}, {"tables": 3}, '{"selecting": 0.25}']),
     "attributes": st.lists(NAMES, min_size=1, max_size=3, unique=True),
     "parties": st.one_of(st.just("north, south"), st.just(["north", "south"])),
     "evaluation_epsilon": st.just("0.1"),

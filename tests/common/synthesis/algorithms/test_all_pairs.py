@@ -16,8 +16,7 @@ from privity.common.data.contingency_tables import contingency_tables
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.common.synthesis.algorithms.aim import LARGEST_MODEL
-from privity.common.synthesis.algorithms.all_pairs import forecast
+from privity.common.synthesis.algorithms.all_pairs import LARGEST_MODEL, forecast
 from tests.harness.consortium import make_schema
 
 ROWS = 6000

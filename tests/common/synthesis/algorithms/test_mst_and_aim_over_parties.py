@@ -17,7 +17,7 @@ from tests.harness.long import long_but, thinned
 
 DOMAIN = (2, 3, 4, 2)
 DELTA = Fraction(1, 2**20)
-SMALL = {"aim": {"rounds": 3, "selection": "parties"}, "mst": {"edges": 3, "selection": "parties"}}
+SMALL = {"aim": {"tables": 3, "selection": "parties"}, "mst": {"edges": 3, "selection": "parties"}}
 FILES = ("model.json", "marginals.json", "privacy.json")
 
 
