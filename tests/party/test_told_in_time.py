@@ -36,7 +36,7 @@ def test_another_process_finds_the_same(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_what_it_refuses_is_raised_here() -> None:
-    with pytest.raises(PrivityError, match=r"settings of aim: rounds: \[range\]"):
+    with pytest.raises(PrivityError, match=r"settings of aim: tables: \[range\]"):
         leaving_in_time(replace(SPEC, algorithm="aim", settings={"tables": 10**9}), SCHEMA)
     with pytest.raises(PrivityError) as refused:
         leaving_in_time(replace(SPEC, algorithm="mst"), make_schema((2,) * 1030))

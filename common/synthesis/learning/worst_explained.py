@@ -141,7 +141,7 @@ def selection_for(session: Session, selections: int, share: Share) -> str:
     """Who tells which table is worst explained, by public numbers alone.
 
     One party selects for itself: its rows are all rows. With a delta several parties ask for an overview, which is as
-    good where they are unlike each other. Without one it costs more, and is asked for where selections are noisy.
+    good where they are heterogeneous. Without one it costs more, and is asked for where selections are noisy.
     """
     if len(session.party_rows) == 1:
         return PARTIES
