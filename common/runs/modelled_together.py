@@ -149,8 +149,8 @@ def _rehearsed(algorithm: str, settings: Mapping[str, Any], session: Session, sh
     """The model of a rehearsal, to be awaited."""
     if algorithm == "aim":
         # It measures as many pair tables by the same rule, and fits a model again and again, which takes long.
-        tables = settings.get("tables")
         most = len(session.schema.domain) - 1
+        tables = most if settings.get("target") else settings.get("tables")
         algorithm, settings = TREE, {"edges": min(int(tables), most)} if tables else {}
     return ALGORITHMS[algorithm].learn(session, share, settings)
 

@@ -58,6 +58,7 @@ class AIM(Synthesizer):
         one_way: Number | None = ...,
         selecting: Number = ...,
         tables: int | None = ...,
+        target: str | None = ...,
         cells: int = ...,
         selection: str | None = ...,
     ) -> None: ...

@@ -6,6 +6,8 @@ Deviations from the paper:
   ones and makes them dearer as it goes.
 - A round measures several tables: the first one a forest, each later one pairs of which no two have an attribute in
   common. What one of them tells is then seldom what another one tells, and a run has few rounds.
+- With a ``target`` the first tables are all pairs with it, which nobody selects. They and the forest of the first round
+  make the graph of a tree-augmented naive Bayes classifier (Friedman, Geiger, Goldszmidt 1997).
 - Which values are missing together is measured first (``privity.common.synthesis.learning.missing_together``).
 - Candidates are the pairs of attributes. The score is the distance that a replaced row moves by one.
 - Over K parties each selection is at one party, on its own rows, or from noisy marginals of all pairs (``selection``);
@@ -30,7 +32,7 @@ from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import Schema
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
-from privity.common.synthesis.algorithm_settings import NOISE, choice, weight, whole
+from privity.common.synthesis.algorithm_settings import NOISE, attribute_name, choice, weight, whole
 from privity.common.synthesis.algorithms.algorithm import Algorithm
 from privity.common.synthesis.inference.fit_choice import PGM, Inference, size_of_fit
 from privity.common.synthesis.inference.graphical_model import (
@@ -45,14 +47,22 @@ from privity.common.synthesis.learning.budget_split import one_way_share, tables
 from privity.common.synthesis.learning.countable_pairs import check_some_pair
 from privity.common.synthesis.learning.missing_together import missing_together
 from privity.common.synthesis.learning.one_way_tables import measure_single
-from privity.common.synthesis.learning.worst_explained import SELECTIONS, Allowed, Chooser, may_select, most_edges
+from privity.common.synthesis.learning.worst_explained import (
+    SELECTIONS,
+    Allowed,
+    Chooser,
+    candidate_pairs,
+    may_select,
+    most_edges,
+)
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
-ONE_WAY, MISSING, SELECTION, ROUNDS = "one-way tables", "missing values", "selection of tables", "selected tables"
+ONE_WAY, MISSING, TARGET = "one-way tables", "missing values", "tables with the target"
+SELECTION, ROUNDS = "selection of tables", "selected tables"
 
 MOST_TABLES = 400
 
-LATER_ROUNDS = 6
+LATER_ROUNDS = 5
 """After the first round, which measures a third of the tables."""
 
 USED = -1
@@ -65,7 +75,12 @@ class Settings:
 
     one_way: Fraction | None = weight(None, "share of the budget for the 1-way tables", "9/10", by_default=NOISE)
     selecting: Fraction = weight("1/10", "share of the rest for selecting tables", "1/2")
-    tables: int | None = whole(None, "how many tables are selected and measured", 1, MOST_TABLES, by_default=NOISE)
+    tables: int | None = whole(
+        None, "how many tables are measured, those with a target included", 1, MOST_TABLES, by_default=NOISE
+    )
+    target: str | None = attribute_name(
+        "an attribute that is to be predicted: its pairs with all others are measured, whatever else", by_default="none"
+    )
     cells: int = whole(1 << 18, "most cells of all cliques of the model", 1 << 10, 1 << 22)
     selection: str | None = choice(
         None, "tables are selected by the parties in turn, or by a noisy overview of all", SELECTIONS, by_default=NOISE
@@ -97,21 +112,27 @@ class AIM(Algorithm[Settings]):
         if len(schema.domain) == 1:
             return await _generate(session, await measure_single(session, ONE_WAY, share), None)
         one_way = chosen.one_way or one_way_share(session, share)
-        tables = chosen.tables or tables_for(session, share)
+        about = pairs_with(session, chosen.target)
+        tables = max(len(about), chosen.tables or tables_for(session, share))
         measured = await measure_single(session, ONE_WAY, share * one_way)
         together = await missing_together(session, MISSING, share * (1 - one_way), measured)
         measured = together.tables
-        for_selections, for_tables = together.left * chosen.selecting, together.left * (1 - chosen.selecting)
-        chooser = await Chooser.start(session, SELECTION, tables, for_selections, chosen.selection)
-        variance = session.noise_variance(1, for_tables / tables)
-        pairs, done = list(together.pairs), 0
+        pairs, done = [*together.pairs, *about], len(about)
         fit: Fit | None = None
-        for size in session.alike(sizes_of_rounds(tables, most_edges(chooser.candidates))):
+        if done == tables:
+            measured += await session.measure(TARGET, about, together.left)
+            return await _generate(session, measured, fit)
+        for_selections, for_tables = together.left * chosen.selecting, together.left * (1 - chosen.selecting)
+        if about:
+            measured += await session.measure(TARGET, about, for_tables * Fraction(done, tables))
+        chooser = await Chooser.start(session, SELECTION, tables - done, for_selections, chosen.selection)
+        variance = session.noise_variance(1, for_tables / tables)
+        for size in session.alike(sizes_of_rounds(tables - done, most_edges(chooser.candidates))):
             # What was seen of a pair on the way to selecting it counts as soon as the pair is in the model.
             known = [*measured, *chooser.within(pairs)]
             fit = await session.compute(partial(fit_model, known, schema, rows, fit, STEPS_BETWEEN))
             await chooser.expect(fit.model, variance)
-            open_ = _Open(fit.model, chooser.candidates, forest=not done)
+            open_ = _Open(fit.model, chooser.candidates, forest=done == len(about))
             for _ in range(size):
                 done += 1
                 allowed = await session.compute(partial(open_.within, chosen.cells * done / tables))
@@ -119,6 +140,14 @@ class AIM(Algorithm[Settings]):
             measured += await session.measure(ROUNDS, open_.selected, for_tables * Fraction(size, tables))
             pairs += open_.selected
         return await _generate(session, [*measured, *chooser.within(pairs)], fit)
+
+
+def pairs_with(session: Session, target: str | None) -> list[Pair]:
+    """The pairs that a target is in, of those that are small enough to be candidates; none without a target."""
+    if target is None:
+        return []
+    place = session.schema.index(target)
+    return [pair for pair in candidate_pairs(session) if place in pair]
 
 
 def sizes_of_rounds(tables: int, forest: int) -> list[int]:

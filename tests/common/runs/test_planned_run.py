@@ -22,6 +22,7 @@ CASES: list[tuple[str, dict[str, Any], tuple[int, ...]]] = [
     *(("dp-subn", {"schedule": schedule}, MIXED) for schedule in ("uniform", "back-loaded")),
     *(("dp-subn", {"attributes": "binary", "frontier": frontier}, MIXED) for frontier in ("useful", "always")),
     *((name, {"selection": chosen}, MIXED) for name in ("aim", "mst") for chosen in ("parties", "joint")),
+    *(("aim", {"target": "A3", "tables": tables}, MIXED) for tables in (1, 9)),
     ("privhd", {"filter": "always"}, MIXED),
     ("jtree", {"edges": 9}, MIXED),
 ]

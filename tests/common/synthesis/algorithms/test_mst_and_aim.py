@@ -10,6 +10,8 @@ from itertools import product
 import networkx as nx
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.coded_table import CodedTable
@@ -229,13 +231,51 @@ def test_aim_measures_a_pair_again_where_nothing_else_is_left(make_table):
     assert chosen_pairs(session, "aim") == [(0, 1)] * 4
 
 
+@pytest.mark.parametrize("tables", [1, 4, 6])
+@pytest.mark.parametrize("parties", [1, 2])
+def test_aim_measures_all_pairs_with_a_target_before_it_selects_any(tables, parties):
+    owners = [known(900, seed) for seed in range(parties)]
+    session, _ = run(owners, "aim", Fraction(3), {"target": "A3", "tables": tables})
+    with_target = [table.attributes for phase, table in session.record.measured if phase == aim.TARGET]
+    assert with_target == [(0, 3), (1, 3), (2, 3), (3, 4)]
+    assert len(chosen_pairs(session, "aim")) == max(0, tables - 4)
+    assert {release.ledger.spent() for release in session.backend.releases} == {3}
+
+
+@given(tables=st.integers(1, 400), forest=st.integers(1, 120))
+def test_rounds_of_aim_measure_all_tables_and_none_more_than_a_forest(tables, forest):
+    sizes = aim.sizes_of_rounds(tables, forest)
+    assert sum(sizes) == tables
+    assert all(1 <= size <= forest for size in sizes)
+    assert sizes[1:] == sorted(sizes[1:], reverse=True)
+    assert len(sizes) <= max(6, 1 + -(-tables // forest))
+
+
+def test_a_round_of_aim_selects_a_forest_first_and_then_tables_without_a_common_attribute():
+    session, _ = run([known(20_000)], "aim", Fraction(50), {"tables": 9})
+    first, *later = aim.sizes_of_rounds(9, 4)
+    found = chosen_pairs(session, "aim")
+    assert nx.is_forest(nx.Graph(found[:first]))
+    for size in later:
+        now, found = found[first : first + size], found[:first] + found[first + size :]
+        assert len({a for pair in now for a in pair}) == 2 * len(now)
+
+
 @pytest.mark.parametrize(
     ("algorithm", "chosen", "fields"),
     [
         (
             "aim",
-            {"one_way": "1", "selecting": "3/4", "tables": 0, "cells": 10, "selection": "all", "inference": "pgm"},
-            {"one_way", "selecting", "tables", "cells", "selection", "inference"},
+            {
+                "one_way": "1",
+                "selecting": "3/4",
+                "tables": 0,
+                "cells": 10,
+                "selection": "all",
+                "target": "nobody",
+                "inference": "pgm",
+            },
+            {"one_way", "selecting", "tables", "cells", "selection", "target", "inference"},
         ),
         (
             "mst",
