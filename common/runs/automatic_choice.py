@@ -3,7 +3,7 @@
 The choice depends on the share of a pair's marginal that is noise if half of the budget measures a tree of pairs.
 Measured (docs/choosing.md, "The automatic choice"): where all pairs can be measured clearly at once, ``all-pairs`` is
 closest. Elsewhere ``aim`` is with a delta, or nearly so; without one it is as long as noise is a small part, and beyond
-that ``dp-subn``, which then measures only what stands out. It never adds a delta.
+that ``privbayes``, which has few tables to pay for. It never adds a delta.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from privity.common.synthesis.algorithms.all_pairs import forecast
 from privity.common.synthesis.inference.pooled_estimates import noise_distance
 from privity.common.synthesis.learning.domain_discovery import stand_in
 
-RULES = 2
+RULES = 3
 """Version of the rules below; a release says by which its algorithm was chosen."""
 
-LARGEST_PART = 0.2
+LARGEST_PART = 0.15
 """Of a typical pair's marginal that is noise, up to which ``aim`` is taken without a delta."""
 
 CLEAR = 0.1
 """Mean part of the pairs' marginals that is noise if all are measured, up to which ``all-pairs`` is taken."""
 
-CANDIDATES = ("aim", "all-pairs", "dp-subn", "one-way")
+CANDIDATES = ("aim", "all-pairs", "privbayes", "one-way")
 """What may be chosen: a new policy allows these."""
 
 LIKELY_ROWS = 10_000
@@ -79,9 +79,9 @@ def choose(schema: Schema, party_rows: Sequence[int], tolerate: int, epsilon: Fr
         return Chosen("aim", f"{told}; with a delta aim is closest, or nearly so")
     if part <= LARGEST_PART:
         return Chosen("aim", f"{told}; up to {LARGEST_PART:.0%} aim is closest")
-    if _too_large("dp-subn", closed):
-        return Chosen("aim", f"{told}; pairs are too large for dp-subn")
-    return Chosen("dp-subn", f"{told}; above {LARGEST_PART:.0%} dp-subn is closest without a delta")
+    if _too_large("privbayes", closed):
+        return Chosen("aim", f"{told}; pairs are too large for privbayes")
+    return Chosen("privbayes", f"{told}; above {LARGEST_PART:.0%} privbayes is closest without a delta, or nearly so")
 
 
 def _too_large(algorithm: str, schema: Schema) -> bool:

@@ -25,9 +25,9 @@ def schema(attributes: int = 10, values: int = 8) -> Schema:
     [
         (schema(), [50_000], Fraction(1), DELTA, "aim"),
         (schema(), [50_000], Fraction(1), Fraction(0), "aim"),
-        (schema(), [500], Fraction(1, 10), Fraction(0), "dp-subn"),
+        (schema(), [500], Fraction(1, 10), Fraction(0), "privbayes"),
         (schema(), [500], Fraction(1, 10), DELTA, "aim"),
-        (schema(60, 16), [20_000] * 3, Fraction(1, 5), Fraction(0), "dp-subn"),
+        (schema(60, 16), [20_000] * 3, Fraction(1, 5), Fraction(0), "privbayes"),
         (schema(2, 2000), [50_000], Fraction(1), DELTA, "one-way"),
         (schema(1), [50_000], Fraction(1), Fraction(0), "aim"),
     ],
