@@ -38,6 +38,7 @@ from privity.common.synthesis.learning.missing_together import missing_together
 from privity.common.synthesis.learning.one_way_tables import measure_single
 from privity.common.synthesis.learning.parameter_learning import fit_cliques
 from privity.common.synthesis.learning.worst_explained import (
+    JOINT,
     SELECTIONS,
     Chooser,
     candidate_pairs,
@@ -106,7 +107,9 @@ class MST(Algorithm[Settings]):
         edges = max(1, edges - len(tree))
         for_selections, for_tables = together.left * chosen.selecting, together.left * (1 - chosen.selecting)
         independent = (await session.compute(lambda: fit_model(tables, schema, session.rows))).model
-        chooser = await Chooser.start(session, SELECTION, edges, for_selections, chosen.selection)
+        # One forest is all that is measured: a party that differs from the others would decide much of it.
+        overview = JOINT if share.budget.delta and len(session.party_rows) > 1 else None
+        chooser = await Chooser.start(session, SELECTION, edges, for_selections, chosen.selection or overview)
         variance = session.noise_variance(edges + len(tree), for_tables)
         await chooser.expect(independent, variance)
         first, second = np.array(chooser.candidates).T

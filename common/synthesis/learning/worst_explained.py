@@ -140,13 +140,10 @@ def may_select(settings: Mapping[str, Any]) -> bool:
 def selection_for(session: Session, selections: int, share: Share) -> str:
     """Who tells which table is worst explained, by public numbers alone.
 
-    One party selects for itself: its rows are all rows. With a delta several parties ask for an overview, which is as
-    good where they are heterogeneous. Without one it costs more, and is asked for where selections are noisy.
+    One party selects for itself: its rows are all rows.
     """
-    if len(session.party_rows) == 1:
-        return PARTIES
-    overview = share.budget.delta or noise_of_selections(session, selections, share) >= OVERVIEW_FROM
-    return JOINT if overview else PARTIES
+    alone = len(session.party_rows) == 1
+    return PARTIES if alone or noise_of_selections(session, selections, share) < OVERVIEW_FROM else JOINT
 
 
 def noise_of_selections(session: Session, selections: int, share: Share) -> float:

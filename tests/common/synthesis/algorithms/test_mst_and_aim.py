@@ -136,16 +136,27 @@ def planned(domain, rows=1000, parties=1, delta=Fraction(0)):
 
 @pytest.mark.parametrize("delta", [Fraction(0), DELTA])
 def test_an_overview_is_asked_where_many_parties_draw_by_few_rows_each(delta):
-    """With a delta always, but by one party alone. Pure it depends: of many values, so many tables drown in noise."""
+    """Here only with a delta and two values: of many values, or pure, an overview of so many pairs is drowned."""
     binary, wide = (lambda k, size=size: planned((size,) * 16, 50_000, k, delta) for size in (2, 16))
-    several = JOINT if delta else PARTIES
-    for session in (wide(2), wide(25), binary(2), planned((2,) * 16, 25 * 200, 25, delta)):
-        assert selection_for(session, 20, tenth_of(session)) == several
+    for count in (1, 2, 25):
+        assert selection_for(wide(count), 20, tenth_of(wide(count))) == PARTIES
+    assert selection_for(binary(25), 20, tenth_of(binary(25))) == (JOINT if delta else PARTIES)
     # There is nobody who could be unlike the others.
-    for alone in (binary(1), wide(1)):
-        assert selection_for(alone, 20, tenth_of(alone)) == PARTIES
+    assert selection_for(binary(1), 20, tenth_of(binary(1))) == PARTIES
+    # The party with nearly all rows makes nearly all draws, and by nearly all rows.
+    unequal = {"large": 47_600, **{f"small-{k}": 100 for k in range(24)}}
+    budget = RhoBudget(Fraction(1), delta) if delta else PureBudget(Fraction(1))
+    session = planned_session(make_schema((2,) * 16), unequal, 1, budget)
+    assert selection_for(session, 20, tenth_of(session)) == PARTIES
     noise = [noise_of_selections(binary(count), 50, tenth_of(binary(count))) for count in (2, 5, 10, 25)]
     assert noise == sorted(noise)
+
+
+@pytest.mark.parametrize(("parties", "delta"), [(1, DELTA), (2, DELTA), (2, Fraction(0))])
+def test_mst_asks_several_parties_for_an_overview_where_there_is_a_delta(parties, delta):
+    session, _ = run([known(900, seed) for seed in range(parties)], "mst", Fraction(1), delta=delta)
+    drawn = any("distance of tables" in cost.mechanism for cost in session.record.costs)
+    assert drawn == (parties == 1 or not delta)
 
 
 @pytest.mark.statistical
