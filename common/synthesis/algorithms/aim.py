@@ -62,8 +62,9 @@ SELECTION, ROUNDS = "selection of tables", "selected tables"
 
 MOST_TABLES = 400
 
-LATER_ROUNDS = 5
-"""After the first round, which measures a third of the tables."""
+LATER_ROUNDS, LATER_ALONE = 5, 12
+"""After the first round, which measures a third of the tables: of several parties, who wait for each other in each
+round, and of one alone."""
 
 USED = -1
 """In place of a group: of an attribute that no other table of the round may have."""
@@ -127,7 +128,8 @@ class AIM(Algorithm[Settings]):
             measured += await session.measure(TARGET, about, for_tables * Fraction(done, tables))
         chooser = await Chooser.start(session, SELECTION, tables - done, for_selections, chosen.selection)
         variance = session.noise_variance(1, for_tables / tables)
-        for size in session.alike(sizes_of_rounds(tables - done, most_edges(chooser.candidates))):
+        later = LATER_ROUNDS if len(session.party_rows) > 1 else LATER_ALONE
+        for size in session.alike(sizes_of_rounds(tables - done, most_edges(chooser.candidates), later)):
             # What was seen of a pair on the way to selecting it counts as soon as the pair is in the model.
             known = [*measured, *chooser.within(pairs)]
             fit = await session.compute(partial(fit_model, known, schema, rows, fit, STEPS_BETWEEN))
@@ -150,16 +152,17 @@ def pairs_with(session: Session, target: str | None) -> list[Pair]:
     return [pair for pair in candidate_pairs(session) if place in pair]
 
 
-def sizes_of_rounds(tables: int, forest: int) -> list[int]:
+def sizes_of_rounds(tables: int, forest: int, later: int) -> list[int]:
     """How many tables each round selects and measures.
 
     Args:
         tables: of all rounds.
         forest: edges of a spanning forest of the candidates: no round measures more.
+        later: rounds after the first one, unless a forest is too small for so few.
     """
     first = min(forest, -(-tables // 3))
     left = tables - first
-    rounds = max(min(LATER_ROUNDS, left), -(-left // forest))
+    rounds = max(min(later, left), -(-left // forest))
     return [first, *(left // rounds + (place < left % rounds) for place in range(rounds))]
 
 
