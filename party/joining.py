@@ -11,7 +11,7 @@ from privity.common.consortium.key_renewal import Next
 from privity.common.consortium.member_folder import make_folder, make_join
 from privity.common.crypto.identity import Identity
 from privity.common.formats.declared_keys import new_file
-from privity.common.runs.automatic_choice import CANDIDATES
+from privity.common.runs.automatic_choice import ALLOWED_AT_FIRST
 from privity.common.storage.safe_files import write_private
 from privity.party.config import PartyConfig
 from privity.party.policy import Approval, Policy
@@ -33,7 +33,7 @@ def join(folder: Path, invite: Invite, data: str, population: str, approval: App
     settings = new_file(PartyConfig, name=invite.name, curator=invite.curator, data=moved(data, folder))
     write_private(folder / SETTINGS, settings.encode())
     policy = new_file(
-        Policy, population=population, approval=approval.value, algorithms=list(CANDIDATES),
+        Policy, population=population, approval=approval.value, algorithms=list(ALLOWED_AT_FIRST),
         parties_per_person=invite.parties_per_person, minimum_parties=invite.minimum_parties,
         minimum_tolerate=invite.minimum_tolerate,
     )  # fmt: skip

@@ -38,7 +38,10 @@ CLEAR = 0.1
 """Mean part of the pairs' marginals that is noise if all are measured, up to which ``all-pairs`` is taken."""
 
 CANDIDATES = ("aim", "all-pairs", "privbayes", "one-way")
-"""What may be chosen: a new policy allows these."""
+"""What may be chosen."""
+
+ALLOWED_AT_FIRST = (*CANDIDATES, "dp-subn")
+"""By a new policy: what may be chosen, and the algorithm that was made for many parties."""
 
 LIKELY_ROWS = 10_000
 """Of each party, where nobody says."""

@@ -46,7 +46,7 @@ def release(made, tmp_path) -> Path:
 def test_a_release_is_read_back_with_its_schema(release):
     found = read_release(release)
     assert found.schema == parse_schema({"name": "people", "fields": FIELDS}, "people")
-    assert found.run["algorithm"] == "dp-subn"
+    assert found.run["algorithm"] == "privbayes"
     assert found.privacy["run"] == found.run["run"]
     tables = found.tables()
     written = json.loads((release / "marginals.json").read_text())

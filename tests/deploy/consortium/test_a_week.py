@@ -16,7 +16,7 @@ import pytest
 
 from privity.common.exit_codes import Exit
 from privity.common.release.release_folder import verify_release
-from privity.common.runs.automatic_choice import CANDIDATES
+from privity.common.runs.automatic_choice import ALLOWED_AT_FIRST
 from tests.harness.command import here, wait_until
 from tests.harness.founding import found
 from tests.harness.receivers import Hook, webhook
@@ -87,7 +87,7 @@ def week(tmp_path: Path) -> Iterator[Week]:
         edit(tmp_path / "organiser" / "consortium.toml", ("minimum_parties = 3", "minimum_parties = 2"))
         week.does("privity consortium seal --folder organiser")
         week.does("privity curator accept organiser/manifest.json --config curator/curator.toml")
-        allowed = (json.dumps(CANDIDATES), '["one-way"]')
+        allowed = (json.dumps(ALLOWED_AT_FIRST), '["one-way"]')
         for party in PARTIES:
             sums = ("minimum_parties = 3", 'minimum_parties = 2\nsecure_sums = ["paillier", "masks"]')
             edit(tmp_path / party / "policy.toml", allowed, sums)

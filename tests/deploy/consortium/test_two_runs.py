@@ -20,7 +20,7 @@ from privity.common.exit_codes import Exit
 from privity.common.privacy.ledger_folder import open_ledger
 from privity.common.release.release_folder import verify_release
 from privity.common.release.verification.signature_verification import check_signatures
-from privity.common.runs.automatic_choice import CANDIDATES
+from privity.common.runs.automatic_choice import ALLOWED_AT_FIRST
 from privity.common.synthesis.learning.domain_discovery import undiscovered
 from tests.harness.command import here, serves, wait_until
 from tests.harness.ledgers import charged
@@ -85,7 +85,7 @@ class World:
             self.does(command)
             if command.startswith("privity party init"):
                 party = next(name for name in PARTIES if f"{name}.csv" in command)
-                edit(self.place / party / "policy.toml", json.dumps(CANDIDATES), '["discover", "aim"]')
+                edit(self.place / party / "policy.toml", json.dumps(ALLOWED_AT_FIRST), '["discover", "aim"]')
                 if party == READS:
                     edit(self.place / party / "policy.toml", 'approval = "by-policy"', 'approval = "manual"')
         self.waits_until(lambda: "the curator serves" in self.nodes.logs(), "the curator")
