@@ -40,7 +40,7 @@ CLEAR = 0.1
 CANDIDATES = ("aim", "all-pairs", "privbayes", "one-way")
 """What may be chosen."""
 
-ALLOWED_AT_FIRST = (*CANDIDATES, "dp-subn")
+ALLOWED_AT_FIRST = ("dp-subn", *CANDIDATES)
 """By a new policy: what may be chosen, and the algorithm that was made for many parties."""
 
 LIKELY_ROWS = 10_000
