@@ -65,7 +65,10 @@ class Settings:
         by_default=NOISE,
     )
     selection: str | None = choice(
-        None, "edges are selected by the parties in turn, or by a noisy overview of all", SELECTIONS, by_default=NOISE
+        None,
+        "edges are selected by the parties in turn, or by a noisy overview of all",
+        SELECTIONS,
+        by_default='"joint" with a delta over several parties, else from the noise',
     )
     inference: str = fit_setting(TABLES)
 
