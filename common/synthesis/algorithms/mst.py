@@ -68,7 +68,7 @@ class Settings:
         None,
         "edges are selected by the parties in turn, or by a noisy overview of all",
         SELECTIONS,
-        by_default='"joint" with a delta over several parties, else from the noise',
+        by_default='from the noise; "joint" with a delta over several parties',
     )
     inference: str = fit_setting(TABLES)
 
