@@ -173,6 +173,25 @@ def years_from(name: str, years: Collection[int], this_year: int) -> int:
     return this_year - 99 + (AHEAD if planned and not birth else 0)
 
 
+EARLY = 100
+"""Years below it, of four digits, are hardly meant as they are written."""
+
+
+def early(keys: Mapping[str, Any], texts: Collection[str]) -> dict[str, Any]:
+    """Constraints for days that are all of the first hundred years; none for others.
+
+    Args:
+        keys: of the field.
+    """
+    if keys["type"] not in ("date", "datetime") or "yearsFrom" in keys:
+        return {}
+    form = temporal(keys["type"], keys.get("format", DEFAULT), keys.get("decimals"), keys.get("timezone"))
+    after = form.midnight(EARLY)
+    if any((number := form.read(text)) is None or number >= after for text in texts):
+        return {}
+    return {"constraints": {"minimum": form.iso(form.first), "maximum": form.iso(after - 1)}}
+
+
 def _years(form: str, texts: Iterable[str]) -> set[int]:
     read, points = _reader(kind_of(form), form), set()
     for text in texts:

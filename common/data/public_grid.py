@@ -79,7 +79,8 @@ def temporal_edges(form: Temporal, low: Fraction | None, high: Fraction | None) 
     """The same of dates and times: edges in the points of these.
 
     Days of two centuries, or parts of a day where the bounds are narrower, then decades and centuries; the first and
-    the last day of the calendar, which often mean never, stand alone. Durations have the grid of numbers.
+    the last day of the calendar, which often mean never, stand alone. Narrow bounds may lie in any two centuries.
+    Durations have the grid of numbers.
     """
     if form.type == "duration":
         digits = len(str(SECOND // form.unit)) - 1 if form.unit < SECOND else 0
@@ -95,7 +96,8 @@ def temporal_edges(form: Temporal, low: Fraction | None, high: Fraction | None) 
     days = [_days(text) for text in (f"{begin:04d}-01-01", *USUAL, f"{end:04d}-12-31")]
     first = days[0] * day if low is None else low
     last = (days[3] + 1) * day - 1 if high is None else high
-    near = max(first, days[1] * day), min(last, days[2] * day)
+    narrow = last - first <= (days[2] - days[1]) * day
+    near = (first, last) if narrow else (max(first, days[1] * day), min(last, days[2] * day))
     far = (*range(100, 10_000, 100), *range(1810, 1900, 10), *range(2110, 2200, 10))
     years = [_days(f"{year:04d}-01-01") * day for year in far]
     points = [*years, (days[0] + 1) * day, days[3] * day, first, last + HALF]

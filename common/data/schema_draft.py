@@ -28,7 +28,7 @@ from privity.common.data.attribute import (
     read_number,
 )
 from privity.common.data.constant_drafts import constant_field
-from privity.common.data.date_formats import EIGHT_DIGITS, days_among, declared_forms
+from privity.common.data.date_formats import EIGHT_DIGITS, days_among, declared_forms, early
 from privity.common.data.dialect import Dialect, NumberMarks
 from privity.common.data.file_look import Look, LookedAt
 from privity.common.data.key_columns import WHY_NO_WEIGHTS, looks_like_weight
@@ -183,7 +183,8 @@ def draft_field(column: LookedAt, dialect: Dialect) -> dict[str, Any]:
         return {"name": name, **field, **_own_marks(marks, dialect), **_missing(column, column.missing)}
     nothing = [text for text in distinct if seems_missing(text)]
     if len(forms := moments_of(column)) == 1:
-        return {"name": name, **forms[0], "domain": "discover", **_missing(column, nothing)}
+        values = [text for text in distinct if text not in nothing]
+        return {"name": name, **forms[0], "domain": "discover", **early(forms[0], values), **_missing(column, nothing)}
     missing = [text for text in MARKERS if text in distinct]
     texts = [text for text in distinct if text not in missing]
     if texts and set(texts) <= {*TRUE_TEXTS, *FALSE_TEXTS}:
@@ -263,6 +264,11 @@ def _of_moments(name: str, texts: Mapping[str, int], field: Mapping[str, Any]) -
     keys = [field.get(key) for key in ("decimals", "timezone", "yearsFrom")]
     form = temporal(field["type"], field.get("format", DEFAULT), *keys)
     found = []
+    if early(field, texts):
+        found.append(
+            f"{name}: its years are below 100, as in {shorten(min(texts))}. If they are short for later ones, correct "
+            'the file and draft again; or else keep the "constraints", within which all days are told apart.'
+        )
     if "yearsFrom" in field:
         first, last = form.years
         found.append(

@@ -61,12 +61,16 @@ class Temporal:
     @property
     def first(self) -> int:
         """The number of the first day that can be written in any zone."""
-        return _midnight(self.years[0]) // self.unit
+        return self.midnight(self.years[0])
+
+    def midnight(self, year: int) -> int:
+        """The number of the beginning of a year."""
+        return _midnight(year) // self.unit
 
     @property
     def last(self) -> int:
         """The last number of the last day that can be."""
-        return _midnight(self.years[1] + 1) // self.unit - 1
+        return self.midnight(self.years[1] + 1) - 1
 
     def read(self, text: str) -> int | None:
         """The number of a text as it stands in a file; None if it is none."""

@@ -97,6 +97,17 @@ def test_how_years_of_two_digits_are_read_is_said(tmp_path):
     assert [born.temporal.iso(born.read(day)) for day in ("9/13/81", "12/23/56")] == ["1981-09-13", "1956-12-23"]
 
 
+def test_years_below_100_are_said_and_bounded(tmp_path):
+    (tmp_path / "t.csv").write_text("seen,x\n0014-11-18,1\n0015-02-01,2\n0014-12-31,1\n")
+    draft = drafted(look_at(tmp_path / "t.csv"))
+    assert draft.document["fields"][0]["constraints"] == {"minimum": "0001-01-01", "maximum": "0099-12-31"}
+    assert "its years are below 100, as in '0014-11-18'" in draft.findings[0]
+    (seen, _) = parse_schema(draft.document, "draft").attributes
+    assert seen.read("0015-02-01") - seen.read("0014-12-31") == 32, "each day has a cell"
+    (tmp_path / "t.csv").write_text("seen,x\n0014-11-18,1\n2015-02-01,2\n")
+    assert "constraints" not in drafted(look_at(tmp_path / "t.csv")).document["fields"][0]
+
+
 @pytest.mark.parametrize(
     ("name", "years", "first"),
     [
