@@ -246,6 +246,9 @@ class Catalogue(Enum):
         "of {total} rows drawn from the model {found} meet all conditions: {asked}",
         "Ask for fewer rows or for fewer conditions, or correct the rules. Nothing was lost: the model is as it was.",
     )
+    NOT_SUPPORTED = ErrorKind(
+        "not-supported", "FAILED_PRECONDITION", "the release does not tell this: {reason}", "{hint}"
+    )
     TAMPERED = ErrorKind(
         "tampered",
         "DATA_LOSS",

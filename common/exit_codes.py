@@ -31,6 +31,7 @@ OF_KIND = {
     Catalogue.BAD_OPTION: Exit.INPUT,
     Catalogue.DOMAIN_TOO_LARGE: Exit.INPUT,
     Catalogue.TOO_RARE: Exit.INPUT,
+    Catalogue.NOT_SUPPORTED: Exit.INPUT,
     Catalogue.REHEARSAL_FAILED: Exit.INPUT,
     Catalogue.OUT_OF_ORDER: Exit.ORDER,
     Catalogue.CONNECTION_FAILED: Exit.CONNECTION,

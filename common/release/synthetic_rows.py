@@ -141,6 +141,8 @@ def synthesise(
     patience: Patience = OF_A_PERSON,
     tell: Tell | None = None,
     skipped: int = 0,
+    *,
+    independent: bool = False,
 ) -> pd.DataFrame:
     """Rows of the model given that the schema's rules and these conditions hold, as real values.
 
@@ -149,6 +151,7 @@ def synthesise(
 
     Args:
         skipped: how many numbers of keys other tables have, after which these begin.
+        independent: whether rows are drawn one by one, so that counts vary as those of a sample do.
 
     Raises:
         PrivityError: too-rare: the model gives such rows hardly any mass.
@@ -156,10 +159,10 @@ def synthesise(
     rules = model.schema.row_constraints
     generator = np.random.default_rng(seed)
     if not rules and not where.words:
-        frame = decode(sample_present(model, rows, generator), generator)
+        frame = decode(sample_present(model, rows, generator, independent=independent), generator)
         return with_unread(frame, model.schema.attributes, model.schema.unread, generator, skipped)
     try:
-        found = _accepted(model, rows, generator, rules, where, patience, tell)
+        found = _accepted(model, rows, generator, rules, where, patience, tell, independent=independent)
         return with_unread(found.frame, model.schema.attributes, model.schema.unread, generator, skipped)
     except _TooFew as few:
         raise _too_rare(few, rules, where) from None
@@ -229,6 +232,8 @@ def _accepted(
     where: Conditions,
     patience: Patience,
     tell: Tell | None,
+    *,
+    independent: bool = False,
 ) -> _Accepted:
     """Rows that meet the conditions and the rules."""
     shares, ruled, projection = _under_rules(model, rules, generator)
@@ -240,7 +245,8 @@ def _accepted(
     thinned: float | None = None
     count = max(rows, LEAST_SAMPLE)
     while True:
-        table = where.thinned(sample_present(drawn_from, count, generator), entered, generator)
+        sampled = sample_present(drawn_from, count, generator, independent=independent)
+        table = where.thinned(sampled, entered, generator)
         values, refused = _values_and_refused(table, rules, generator, where.cells)
         drawn, fitting = drawn + count, fitting + table.rows
         broken += refused.sum(axis=1)
@@ -252,7 +258,12 @@ def _accepted(
             if thinned is None:
                 thinned = min(MOST_THINNED * float(weights.mean()), float(weights.max()))
             places = places[
-                _kept(weights / thinned, [table.columns[a][places] for a in projection.attributes], generator)
+                _kept(
+                    weights / thinned,
+                    [table.columns[a][places] for a in projection.attributes],
+                    generator,
+                    independent=independent,
+                )
             ]
         if not where.left:
             places = places[: rows - found]
@@ -300,9 +311,20 @@ def _under_rules(
 
 
 def _kept(
-    weights: npt.NDArray[np.float64], columns: Sequence[npt.NDArray[np.unsignedinteger]], generator: np.random.Generator
+    weights: npt.NDArray[np.float64],
+    columns: Sequence[npt.NDArray[np.unsignedinteger]],
+    generator: np.random.Generator,
+    *,
+    independent: bool,
 ) -> npt.NDArray[np.intp]:
-    """Rows in a random order, each as often as its weight on average; alike rows together as often as theirs."""
+    """Rows in a random order, each as often as its weight on average; alike rows together as often as theirs.
+
+    Args:
+        independent: whether each row is kept by itself, and not alike rows together.
+    """
+    if independent:
+        times = np.floor(weights + generator.random(len(weights))).astype(np.int64)
+        return generator.permutation(np.repeat(np.arange(len(weights)), times))
     order = np.lexsort(columns)
     upto = np.floor(np.cumsum(weights[order]) + generator.random()).astype(np.int64)
     return generator.permutation(np.repeat(order, np.diff(upto, prepend=0)))

@@ -35,6 +35,14 @@ COMMANDS = {
         "sample:sample_command",
         "Sample rows from a released model, under its rules and your own conditions. Nothing is charged.",
     ),
+    "query": (
+        "query:query_command",
+        "Estimate counts, shares, means, quantiles, cross-tabs, correlations or regressions, with valid intervals.",
+    ),
+    "support": (
+        "query:support_command",
+        "Say whether a release can tell something of these attributes together: measured, implied or extrapolated.",
+    ),
     "export": (
         "release:export_command",
         "Write a release's noisy marginals, or metadata, in a format that another library reads.",

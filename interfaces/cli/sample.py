@@ -35,6 +35,9 @@ def sample_command(
     skip_keys: Annotated[
         int, typer.Option(min=0, max=LARGEST_START, help="number of keys that other tables have, to go on after them")
     ] = 0,
+    independent: Annotated[
+        bool, typer.Option("--independent", help="draw rows one by one, so that counts vary as those of a sample do")
+    ] = False,
     schema: Annotated[
         Path | None, typer.Option(help="schema, if there is none beside the model, or to add rowConstraints")
     ] = None,
@@ -63,7 +66,7 @@ def sample_command(
             sampled_in_all = drawn
             progress.update(task, completed=found, drawn=f"of {drawn:,} drawn")
 
-        frame = synthesise(opened, rows, chosen, conditions, tell=tell, skipped=skip_keys)
+        frame = synthesise(opened, rows, chosen, conditions, tell=tell, skipped=skip_keys, independent=independent)
     write_rows(frame, opened.schema, out)
     say(f"{rows} rows written to {out}; --seed {chosen} gives the same ones.")
     if keys := [column.name for column in with_keys(opened.schema.unread)]:

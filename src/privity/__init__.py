@@ -4,7 +4,8 @@ What Python users import: they do what the commands do, by the same code and at 
 check.
 
 Open ``synthesizers.py`` and ``local_learner.py`` for ``fit`` and ``sample``, ``local_release.py`` for what such a fit
-publishes, ``schemas.py`` and ``discovery.py`` for schemas, ``releases.py`` for what a run published, ``ledgers.py`` for
+publishes, ``schemas.py`` and ``discovery.py`` for schemas, ``releases.py`` for what a run published, ``answers.py`` for
+what it tells, ``ledgers.py`` for
 what was spent, ``connections.py`` for runs of a consortium, ``simulations.py`` for ``simulate``, ``given.py`` for what
 people hand in, and ``stubs.py`` for what type checkers are told. The folders beside them are links to the rooms below.
 

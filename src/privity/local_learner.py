@@ -271,13 +271,16 @@ class LocalLearner:
         *,
         dtypes: Mapping[str, Any] | None = None,
         skip_keys: int = 0,
+        independent: bool = False,
     ) -> pd.DataFrame:
         """``n`` synthetic rows that meet the rules of the schema; the seed decides the sampling only, never noise.
 
         Args:
-            where, dtypes, skip_keys: as of ``SavedModel.sample``, with the same errors.
+            where, dtypes, skip_keys, independent: as of ``SavedModel.sample``, with the same errors.
         """
-        return SavedModel(self.fitted.model).sample(n, seed, where, dtypes=dtypes, skip_keys=skip_keys)
+        return SavedModel(self.fitted.model).sample(
+            n, seed, where, dtypes=dtypes, skip_keys=skip_keys, independent=independent
+        )
 
     def save(self, path: Path | str) -> None:
         """Write the learnt model as JSON; ``load_model`` reads it. It is a release, already charged."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
@@ -12,10 +12,14 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
+from privity.answers import Answers, Function, asked, supported
 from privity.common.data.written_values import as_pandas
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.public_names import public
+from privity.common.release.queries.estimator import Estimator
+from privity.common.release.queries.evidence import Evidence
+from privity.common.release.queries.support import Support
 from privity.common.release.release_contents import LARGEST_FILES, REPORT, SYNTHETIC
 from privity.common.release.release_folder import read_release, verify_release
 from privity.common.release.report.overview import Overview, overview_of
@@ -220,13 +224,69 @@ class Release(Shown):
         *,
         dtypes: Mapping[str, Any] | None = None,
         skip_keys: int = 0,
+        independent: bool = False,
     ) -> pd.DataFrame:
         """``n`` more rows of the model, at no cost, that meet the rules of the schema; the seed decides them.
 
         Args:
-            where, dtypes, skip_keys: as of ``SavedModel.sample``, with the same errors.
+            where, dtypes, skip_keys, independent: as of ``SavedModel.sample``, with the same errors.
         """
-        return SavedModel(self.model).sample(n, seed, where, dtypes=dtypes, skip_keys=skip_keys)
+        return SavedModel(self.model).sample(
+            n, seed, where, dtypes=dtypes, skip_keys=skip_keys, independent=independent
+        )
+
+    def query(
+        self,
+        statistic: str | Function,
+        about: str | Sequence[str] | None = None,
+        *,
+        where: Mapping[str, object] | None = None,
+        given: Mapping[str, object] | None = None,
+        by: str | None = None,
+        compare: str | None = None,
+        at: float | None = None,
+        level: float = 0.95,
+        target: str = "population",
+        extrapolate: bool = False,
+        midpoints: bool = False,
+        weights: str | None = None,
+    ) -> Answers:
+        """Estimates with valid intervals, from what was measured; at no cost (docs/statistics.md).
+
+        Args:
+            statistic: count, share, mean, quantile, crosstab, correlation, linear or logistic; or a smooth function of
+                the table of probabilities over ``about``, whose axes are in that order.
+            about: attributes, or the formula of a regression: ``"income ~ age + C(region)"``.
+            where: what is counted by a count or share: conditions as of ``sample``.
+            given: only rows that meet these conditions count.
+            by: an attribute: one answer for each of its values.
+            compare: ``"difference"`` or ``"ratio"`` of each group and the first one.
+            at: of a quantile, between 0 and 1; the median by default.
+            level: 0.9, 0.95 or 0.99.
+            target: ``"population"`` from which the rows were sampled, or these ``"rows"``.
+            extrapolate: whether the model may tell of pairs that nothing measured; the interval has its error.
+            midpoints: whether numbers count as the middle of their bins.
+            weights: a survey weight: it is refused, with the reason.
+
+        Raises:
+            ProblemsFound: conditions that no row can meet, or that name what there is not.
+            PrivityError: not-supported: nothing measured what is asked for; bad-option.
+        """
+        others = {"by": by, "compare": compare, "at": at, "level": level, "target": target}
+        more = {"extrapolate": extrapolate, "midpoints": midpoints, "weights": weights}
+        return asked(self._estimator, statistic, about, where, given, **others, **more)
+
+    def support(self, *attributes: str) -> Support:
+        """How far these attributes were measured together, before one asks about them.
+
+        Raises:
+            PrivityError: bad-option: no attribute, or one that there is not.
+        """
+        return supported(self._estimator, attributes)
+
+    @cached_property
+    def _estimator(self) -> Estimator:
+        return Estimator(Evidence.of(self._contents))
 
     def save(self, path: Path | str) -> None:
         """Write the release as a new folder, as it was published.

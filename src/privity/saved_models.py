@@ -36,6 +36,7 @@ class SavedModel:
         *,
         dtypes: Mapping[str, Any] | None = None,
         skip_keys: int = 0,
+        independent: bool = False,
     ) -> pd.DataFrame:
         """``n`` synthetic rows that meet the rules of the schema; the seed decides them.
 
@@ -45,6 +46,8 @@ class SavedModel:
 
             dtypes: types of columns in pandas, such as ``real.dtypes``; others have those that the schema gives them.
             skip_keys: how many numbers other tables have as keys: ``generate: number`` goes on after them.
+            independent: whether rows are drawn one by one, so that counts vary as those of a sample do. By default
+                they are drawn together, and counts are nearer to the model.
 
         Raises:
             ProblemsFound: a column or a value that does not exist; conditions that no row can meet, or that a rule
@@ -61,7 +64,8 @@ class SavedModel:
         skipped = whole_number("skip_keys", skip_keys, 0)
         if dtypes is not None and not hasattr(dtypes, "items"):
             raise bad_option("dtypes", f"a {type(dtypes).__name__} has no types by name", "Give a dictionary.")
-        return as_types(synthesise(self.model, rows, seed, conditions, skipped=skipped), schema, dtypes)
+        drawn = synthesise(self.model, rows, seed, conditions, skipped=skipped, independent=independent)
+        return as_types(drawn, schema, dtypes)
 
 
 @public

@@ -98,6 +98,8 @@ class AIM(Algorithm[Settings]):
     )
     settings = Settings
     selects = True
+    overview = SELECTION
+    rounds = ROUNDS
     by_rows: ClassVar = {"selection": SELECTIONS}
 
     def check_domain(self, schema: Schema, chosen: Settings) -> None:

@@ -51,6 +51,8 @@ class Algorithm(ABC, Generic[S]):
         all_pairs: whether it measures every pair, so that public numbers leave no attribute alone.
         selects: whether it may select candidates on the rows of one party at a time.
         discovers: whether it is for schemas with attributes whose domain is yet to be discovered.
+        overview: the phase that may measure a coarse table of every candidate pair before any is selected.
+        rounds: the phase whose tables were each selected against a model of those before them.
         by_rows: settings that follow from the parties' numbers of rows if they are left out, with what they may be.
     """
 
@@ -63,6 +65,8 @@ class Algorithm(ABC, Generic[S]):
     selects: ClassVar[bool] = False
     by_rows: ClassVar[Mapping[str, Sequence[str]]] = {}
     discovers: ClassVar[bool] = False
+    overview: ClassVar[str | None] = None
+    rounds: ClassVar[str | None] = None
 
     @abstractmethod
     async def run(self, session: Session, share: Share, chosen: S) -> Model:

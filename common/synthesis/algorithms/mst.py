@@ -83,6 +83,7 @@ class MST(Algorithm[Settings]):
     )
     settings = Settings
     selects = True
+    overview = SELECTION
     by_rows: ClassVar = {"selection": SELECTIONS}
 
     def check_domain(self, schema: Schema, chosen: Settings) -> None:

@@ -157,13 +157,13 @@ class Estimate:
 
     def variance(self, weights: Numbers) -> float:
         """Of the error of a weighted sum of the counts; ``weights`` have their shape."""
-        (found,) = self._products(weights[None]).ravel()
+        (found,) = self.covariances(weights[None]).ravel()
         return float(found)
 
     def covariance(self) -> Numbers:
         """Of all counts, in C order, shape (cells, cells)."""
         cells = self.counts.size
-        return self._products(np.eye(cells).reshape(cells, *self.counts.shape))
+        return self.covariances(np.eye(cells).reshape(cells, *self.counts.shape))
 
     def component_variance(self, axes: Sequence[int]) -> float:
         """Mean variance, by degree of freedom, of the interaction of some axes in the table of these axes alone.
@@ -194,8 +194,8 @@ class Estimate:
     def _kept(self, block: _Block) -> list[int]:
         return [i for i in self._all if i not in block.contrasts]
 
-    def _products(self, weights: Numbers) -> Numbers:
-        """Covariances of weighted sums; shape (sums, *counts' shape) -> (sums, sums)."""
+    def covariances(self, weights: Numbers) -> Numbers:
+        """Of weighted sums of the counts; shape (sums, *counts' shape) -> (sums, sums)."""
         many = len(weights)
         found = np.zeros((many, many))
         for block in self._blocks:

@@ -26,8 +26,8 @@ class Model(Protocol):
         """Attributes that the model takes to be independent of all others."""
         ...
 
-    def sample(self, rows: int, generator: np.random.Generator) -> CodedTable:
-        """Independent rows of the distribution."""
+    def sample(self, rows: int, generator: np.random.Generator, *, independent: bool = False) -> CodedTable:
+        """Rows of the distribution: one by one, or together, so that their counts are nearer to it."""
         ...
 
     def to_dict(self) -> dict[str, Any]:

@@ -72,15 +72,16 @@ class BayesianNetwork:
         joined = {attribute for edge in edges if edge[0] != edge[1] for attribute in edge}
         return frozenset(range(len(self.schema.attributes))) - joined
 
-    def sample(self, rows: int, generator: np.random.Generator) -> CodedTable:
-        """Independent rows of the network's joint distribution, by ancestral sampling."""
+    def sample(self, rows: int, generator: np.random.Generator, *, independent: bool = False) -> CodedTable:
+        """Rows of the network's joint distribution, by ancestral sampling."""
         derived = self.schema.derived
         columns: dict[int, np.ndarray] = {}
         for node in self.nodes:
             given = np.zeros(rows, dtype=np.int64)
             for parent, width in zip(node.pair.parents, node.weights.shape[1:], strict=True):
                 given = given * width + self._values(parent, columns)
-            drawn = sample_codes(node.weights.reshape(len(node.weights), -1), given, generator)
+            weights = node.weights.reshape(len(node.weights), -1)
+            drawn = sample_codes(weights, given, generator, independent=independent)
             columns[node.pair.attribute] = drawn.astype(code_type(len(node.weights)))
         restored = (derived.restore(a, columns) for a in range(len(self.schema.attributes)))
         codes = (c.astype(code_type(a.size)) for c, a in zip(restored, self.schema.attributes, strict=True))

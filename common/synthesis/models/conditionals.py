@@ -19,7 +19,11 @@ def conditional(weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 
 
 def sample_codes(
-    weights: npt.NDArray[np.float64], given: npt.NDArray[np.int64], generator: np.random.Generator
+    weights: npt.NDArray[np.float64],
+    given: npt.NDArray[np.int64],
+    generator: np.random.Generator,
+    *,
+    independent: bool = False,
 ) -> npt.NDArray[np.int64]:
     """For each row a cell of X, drawn by ``weights`` of shape (cells of X, cells of Pi) at the row's cell of Pi.
 
@@ -28,13 +32,15 @@ def sample_codes(
 
     Args:
         given: cells of Pi, shape (rows,).
+        independent: whether rows are drawn one by one instead, so that counts vary as those of a sample do.
     """
     cumulative = conditional(weights).cumsum(axis=0)
     # Rounding must not leave a gap below 1 that no cell fills.
     cumulative[-1] = 1.0
     # One ascending line: what is drawn at cell s of Pi lies between s and s + 1.
     line = (cumulative + np.arange(weights.shape[1])).T.ravel()
-    points = given + _spread(given, weights.shape[1], generator)
+    spread = generator.random(given.size) if independent else _spread(given, weights.shape[1], generator)
+    points = given + spread
     cells = np.empty(given.size, dtype=np.int64)
     for start in range(0, given.size, _ROWS_AT_ONCE):
         block = slice(start, start + _ROWS_AT_ONCE)

@@ -105,8 +105,8 @@ class CopulaModel:
             correlated[block, block] = False
         return frozenset(a for a, block in enumerate(blocks) if not correlated[block].any())
 
-    def sample(self, rows: int, generator: np.random.Generator) -> CodedTable:
-        """Independent rows, drawn in blocks, on all cores; each block has a generator of its own."""
+    def sample(self, rows: int, generator: np.random.Generator, *, independent: bool = True) -> CodedTable:
+        """Rows, independent in either case, drawn in blocks, on all cores; each block has a generator of its own."""
         domain = self.schema.domain
         columns = [np.empty(rows, dtype=code_type(size)) for size in domain]
         step = max(1, CELLS_AT_ONCE // len(self._root))

@@ -73,8 +73,8 @@ class JunctionTreeModel:
             *(clique.attributes for clique in self.cliques if len(clique.attributes) > 1)
         )
 
-    def sample(self, rows: int, generator: np.random.Generator) -> CodedTable:
-        """Independent rows of the tree's joint distribution."""
+    def sample(self, rows: int, generator: np.random.Generator, *, independent: bool = False) -> CodedTable:
+        """Rows of the tree's joint distribution."""
         domain = self.schema.domain
         columns: dict[int, np.ndarray] = {}
         for clique in self.cliques:
@@ -83,7 +83,8 @@ class JunctionTreeModel:
             given = np.zeros(rows, dtype=np.int64)
             for attribute in clique.separator:
                 given = given * domain[attribute] + columns[attribute]
-            cells = np.unravel_index(sample_codes(weights, given, generator), [domain[a] for a in clique.new])
+            drawn = sample_codes(weights, given, generator, independent=independent)
+            cells = np.unravel_index(drawn, [domain[a] for a in clique.new])
             for attribute, codes in zip(clique.new, cells, strict=True):
                 columns[attribute] = codes.astype(code_type(domain[attribute]))
         return CodedTable(self.schema, tuple(columns[a] for a in range(len(domain))))

@@ -44,10 +44,15 @@ class Mixture:
         """Attributes that stand alone in every part."""
         return frozenset.intersection(*(part.model.alone for part in self.parts))
 
-    def sample(self, rows: int, generator: np.random.Generator) -> CodedTable:
-        """Rows in the parts' proportions (largest remainders), shuffled."""
-        counts = quotas(rows, [part.rows for part in self.parts])
-        tables = [part.model.sample(count, generator) for part, count in zip(self.parts, counts, strict=True)]
+    def sample(self, rows: int, generator: np.random.Generator, *, independent: bool = False) -> CodedTable:
+        """Rows in the parts' proportions (largest remainders, if they are not independent), shuffled."""
+        sizes = [part.rows for part in self.parts]
+        whole = sum(sizes)
+        drawn = generator.multinomial(rows, [size / whole for size in sizes]) if independent else quotas(rows, sizes)
+        tables = [
+            part.model.sample(int(count), generator, independent=independent)
+            for part, count in zip(self.parts, drawn, strict=True)
+        ]
         columns = (np.concatenate(parts) for parts in zip(*(table.columns for table in tables), strict=True))
         return CodedTable(self.schema, tuple(columns)).take(generator.permutation(rows))
 

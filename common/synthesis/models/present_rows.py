@@ -36,7 +36,7 @@ SPARE = 1.1
 """Of rows drawn over those that are expected to be enough."""
 
 
-def sample_present(model: Model, rows: int, generator: np.random.Generator) -> CodedTable:
+def sample_present(model: Model, rows: int, generator: np.random.Generator, *, independent: bool = False) -> CodedTable:
     """``rows`` rows of the model's joint distribution given that no attribute is absent.
 
     By rejection: a row in which an attribute is absent that depends on others is drawn again, in a bounded number of
@@ -53,10 +53,10 @@ def sample_present(model: Model, rows: int, generator: np.random.Generator) -> C
     Each part of a mixture gives as many rows as it takes to be there, and they are shuffled.
     """
     if not model.schema.absent_rows:
-        return model.sample(rows, generator)
+        return model.sample(rows, generator, independent=independent)
     if isinstance(model, Mixture):
-        return _of_parts(model, rows, generator)
-    table = model.sample(max(rows, LEAST_SAMPLE), generator)
+        return _of_parts(model, rows, generator, independent=independent)
+    table = model.sample(max(rows, LEAST_SAMPLE), generator, independent=independent)
     drawn = most = table.rows
     codes = _present_codes(table)
     whole, partial = _parted(table, model)
@@ -65,7 +65,7 @@ def sample_present(model: Model, rows: int, generator: np.random.Generator) -> C
         if found >= rows:
             break
         enough = math.ceil((rows - found) * drawn / max(found, 1) * SPARE)
-        table = model.sample(min(max(enough, LEAST_SAMPLE), most), generator)
+        table = model.sample(min(max(enough, LEAST_SAMPLE), most), generator, independent=independent)
         drawn += table.rows
         codes = [a + b for a, b in zip(codes, _present_codes(table), strict=True)]
         accepted, rejected = _parted(table, model)
@@ -88,11 +88,13 @@ def present_count(model: Model, rows: int, generator: np.random.Generator) -> in
     return max(1, round(rows * (1 - absent)))
 
 
-def _of_parts(mixture: Mixture, rows: int, generator: np.random.Generator) -> CodedTable:
+def _of_parts(mixture: Mixture, rows: int, generator: np.random.Generator, *, independent: bool) -> CodedTable:
     present = [present_count(part.model, part.rows, generator) for part in mixture.parts]
     table = None
-    for part, count in zip(mixture.parts, quotas(rows, present), strict=True):
-        sampled = sample_present(part.model, count, generator)
+    shares = [count / sum(present) for count in present]
+    counts = generator.multinomial(rows, shares).tolist() if independent else quotas(rows, present)
+    for part, count in zip(mixture.parts, counts, strict=True):
+        sampled = sample_present(part.model, count, generator, independent=independent)
         table = sampled if table is None else joined([table, sampled])
     assert table is not None
     return table.take(generator.permutation(rows))

@@ -1,0 +1,137 @@
+"""Coefficients of linear and logistic regressions: those of the released model, and one step to what was measured.
+
+A coefficient is a smooth function of the rows' distribution. Its influence function at the model is a function of a
+row, whose mean the one step estimates like any other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from privity.common.formats.given_values import bad_option
+from privity.common.release.queries import intervals
+from privity.common.release.queries.answer import POPULATION, Answer, answer
+from privity.common.release.queries.code_values import code_values
+from privity.common.release.queries.evidence import Numbers
+from privity.common.release.queries.formula import design, read_formula
+from privity.common.release.queries.statistics import MIDDLE, Asking
+
+MOST_TERMS = 64
+MOST_STEPS = 50
+PRECISION = 1e-9
+
+SEPARATED = 30.0
+"""Of a linear predictor, from which on a response is certain."""
+
+CONDITION = 1e12
+"""Of the equations, from which on terms are sums of others."""
+
+WITHIN = "of the rows that have a value of everything in the formula"
+
+
+def linear(asking: Asking, text: str) -> list[Answer]:
+    """Least squares."""
+    return _regression(asking, text, logistic=False)
+
+
+def logistic(asking: Asking, text: str) -> list[Answer]:
+    """Maximum likelihood, for a response of two values; coefficients are log odds ratios of the second one."""
+    return _regression(asking, text, logistic=True)
+
+
+def _regression(asking: Asking, text: str, *, logistic: bool) -> list[Answer]:
+    options, evidence = asking.options, asking.estimator.evidence
+    schema = evidence.schema
+    if options.by is not None:
+        raise bad_option("by", "a regression has no groups", "Put the attribute into the formula, or use given.")
+    formula = read_formula(text, schema, midpoints=options.midpoints)
+    attribute = schema.attributes[formula.response]
+    notes = [MIDDLE] if formula.middle else []
+    if logistic:
+        if attribute.values != 2:
+            reason = f"{attribute.name} has {attribute.values} values: a logistic regression is of two"
+            raise bad_option("formula", reason, "Declare an attribute of two values, or use linear.")
+        response = np.array([0.0, 1.0])
+        notes.append(f"log odds of {attribute.name} = {attribute.labels[1]}")
+    else:
+        numbers = code_values(attribute)
+        if not numbers.exact and not options.midpoints:
+            reason = f"{attribute.name} is in bins: where its numbers lie in them, nothing tells"
+            raise bad_option("formula", reason, "Take the middle of each bin: midpoints=True, --midpoints.")
+        response = numbers.middle
+    rows = evidence.model_rows
+    names, terms = design(formula, rows.columns)
+    if len(names) > MOST_TERMS:
+        reason = f"the formula has {len(names)} terms, at most {MOST_TERMS} are fitted"
+        raise bad_option("formula", reason, "Leave some out, or group their values.")
+    kept = np.ones(len(terms))
+    for a in formula.attributes:
+        kept *= rows.columns[a] < schema.attributes[a].values
+        if schema.attributes[a].missing and WITHIN not in notes:
+            notes.append(WITHIN)
+    for a, mask in options.given.items():
+        kept *= mask[rows.columns[a]]
+    y = np.append(response, np.zeros(attribute.apart))[rows.columns[formula.response]]
+    own = kept * (np.arange(len(kept)) < rows.own)
+    _check_terms(names, terms, own)
+    fit = _logistic if logistic else _linear
+    coefficients, residuals, information = fit(terms, y, own)
+    # Of every row of the model and of those beside it, as a share of all the model's rows.
+    influence = (terms * (kept * residuals)[:, None]) @ np.linalg.inv(information / rows.own).T
+    attributes = tuple(sorted({*formula.attributes, *options.given}))
+    told = asking.estimator.tell_of_rows(attributes, influence, extrapolate=options.extrapolate)
+    found = told.linear if options.target == POPULATION else told.linear.about_rows()
+    values = coefficients + found.values
+    return [
+        answer(
+            intervals.of_sum(found, np.eye(len(names))[place], options.level, float(values[place])),
+            {"term": name},
+            float(options.level),
+            told.support,
+            *notes,
+        )
+        for place, name in enumerate(names)
+    ]
+
+
+Fitted = tuple[Numbers, Numbers, Numbers]
+"""Coefficients, the residual of each row, and the sum of the second derivatives."""
+
+
+def _check_terms(names: list[str], terms: Numbers, kept: Numbers) -> None:
+    """Refuse terms that the model has no rows for, or that others add up to."""
+    gram = (terms * kept[:, None]).T @ terms
+    if empty := [name for name, value in zip(names, gram.diagonal(), strict=True) if value <= 0]:
+        raise bad_option("formula", f"no row of the model has {empty[0]}", "Leave it out, or widen given.")
+    scale = np.sqrt(gram.diagonal())
+    if _dependent(gram / np.outer(scale, scale)):
+        reason = "some terms are sums of others"
+        raise bad_option("formula", reason, "Leave one of them out.")
+
+
+def _dependent(gram: Numbers) -> bool:
+    return not np.isfinite(gram).all() or bool(np.linalg.cond(gram) > CONDITION)
+
+
+def _linear(terms: Numbers, y: Numbers, kept: Numbers) -> Fitted:
+    gram = (terms * kept[:, None]).T @ terms
+    coefficients = np.asarray(np.linalg.solve(gram, terms.T @ (kept * y)), dtype=float)
+    return coefficients, y - terms @ coefficients, gram
+
+
+def _logistic(terms: Numbers, y: Numbers, kept: Numbers) -> Fitted:
+    coefficients: Numbers = np.zeros(terms.shape[1])
+    for _ in range(MOST_STEPS):
+        predictor = terms @ coefficients
+        chance = 1 / (1 + np.exp(-np.clip(predictor, -SEPARATED, SEPARATED)))
+        weight = kept * chance * (1 - chance)
+        information = (terms * weight[:, None]).T @ terms
+        scale = np.sqrt(information.diagonal())
+        if np.abs(predictor[kept > 0]).max() >= SEPARATED or _dependent(information / np.outer(scale, scale)):
+            break
+        step = np.linalg.solve(information, terms.T @ (kept * (y - chance)))
+        coefficients = coefficients + step
+        if np.abs(step).max() < PRECISION:
+            return coefficients, y - chance, information
+    reason = "some terms tell the response with certainty (separation), so that no coefficient is finite"
+    raise bad_option("formula", reason, "Leave them out, or use fewer values.")
