@@ -169,7 +169,9 @@ class OneStep:
         values = plug + weights.T @ (self._features.counts - n * self._expected)
         noise = weights.T @ (weights * self._features.variances[:, None])
         fourth = (weights**4).T @ (self._features.variances**2 * self._features.excesses)
-        spread = np.maximum(noise.diagonal(), 1e-300) ** 2
+        # That of a sum is never more than the most of its parts; of a constant it is nothing.
+        most = float(self._features.excesses.max(initial=0.0))
+        excess = np.minimum(fourth / np.maximum(noise.diagonal() ** 2, 1e-300), most)
         told = n * (self._matrix[:own] @ weights)
         told -= told.mean(axis=0)
         rest = functions[:own] - plug - told
@@ -184,5 +186,5 @@ class OneStep:
             of_rows=rest.T @ rest / own / n,
             unspanned=(unspanned + unspanned.T) / 2,
             r2=np.clip(1 - unspanned.diagonal() / np.maximum(whole.diagonal(), 1e-300), 0.0, 1.0),
-            excess=fourth / spread,
+            excess=excess,
         )
