@@ -77,6 +77,7 @@ def measure(point: Point, seed: int, data: Data) -> Values:
                 "question": f"{place}.{part}", "kind": None if here is None else here.support.kind,
                 "r2": None if here is None else round(here.support.r2, 4), "answer": _judged(here, wanted.value),
                 "naive": _judged(plain, wanted.value), "real": _judged(best, wanted.value),
+                "as supported": _as_supported(here, wanted.value),
             })  # fmt: skip
     return {"algorithm": chosen.algorithm, "seconds": round(seconds, 2), "answers": found}
 
@@ -91,6 +92,14 @@ def _judged(found: Answer | None, truth: float) -> list[float] | None:
         return None
     within = found.low - 1e-9 * abs(truth) <= truth <= found.high + 1e-9 * abs(truth)
     return [float(within), float(found.high - found.low)]
+
+
+def _as_supported(found: Answer | None, truth: float) -> bool | None:
+    """Whether it would hold the truth without the error of the model."""
+    if found is None or found.value is None or not np.isfinite(found.standard_error):
+        return None
+    reach = 1.96 * float(np.hypot(found.errors["sampling"], found.errors["noise"]))
+    return bool(abs(found.value - truth) <= reach)
 
 
 def points(quick: bool) -> list[Point]:
@@ -124,8 +133,8 @@ def warned(records: Sequence[Record]) -> str:
     for record in records:
         setting = "/".join(str(record[key]) for key in ("data", "parties", "epsilon", "rows", "split"))
         for each in record["answers"]:
-            if each["naive"] is not None and each["kind"] is not None:
-                cells[setting, each["question"]].append((each["kind"] == EXTRAPOLATED, each["naive"][0]))
+            if each["as supported"] is not None:
+                cells[setting, each["question"]].append((each["kind"] == EXTRAPOLATED, each["as supported"]))
     short, others = [], []
     for some in cells.values():
         told, held = (float(np.mean(values)) for values in zip(*some, strict=True))

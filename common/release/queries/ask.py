@@ -89,6 +89,8 @@ def _check(
     if name in CONDITIONED:
         if about:
             raise bad_option("about", f"a {name} is of rows", "Name conditions with where, and groups with by.")
+        if not where and (name == "share" or others.get("by") is None):
+            raise bad_option("where", f"there is no condition that a {name} is of", "Name one.")
     elif where:
         raise bad_option("where", f"it is for {' and '.join(CONDITIONED)}", "Use given for the rows that count.")
     wanted = 1 if name in REGRESSIONS else ATTRIBUTES.get(name)

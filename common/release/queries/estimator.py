@@ -14,7 +14,7 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.queries.evidence import Evidence, Numbers
 from privity.common.release.queries.linear_estimates import Linear, told_directly
 from privity.common.release.queries.model_error import ModelError, model_error
-from privity.common.release.queries.one_step import Features, OneStep, near
+from privity.common.release.queries.one_step import MOST_FEATURES, MOST_NEAR, Features, OneStep, features_within, near
 from privity.common.release.queries.support import EXTRAPOLATED, MEASURED, NEARLY_ALL, Support, kind_of
 from privity.common.text.first_few import first_few
 
@@ -125,12 +125,14 @@ class Estimator:
         return Told(found, Support(MEASURED if r2 >= NEARLY_ALL else kind, r2, missing, source))
 
     def _step(self, attributes: Collection[int], *, overview: bool) -> OneStep:
-        """Of the tables near these attributes."""
+        """Of all tables, or of those near these attributes."""
         evidence = self.evidence
         unread = () if overview else {id(table) for table in evidence.overview}
         tables: list[NoisyTable] = [table for table in evidence.tables if id(table) not in unread]
         derived = evidence.schema.derived
-        within = near(tables, derived, attributes)
+        within = frozenset(derived.base)
+        if features_within(tables, derived, within) > MOST_FEATURES:
+            within = near(tables, derived, attributes, MOST_NEAR)
         if (overview, within) not in self._steps:
             features = Features.of(tables, derived, evidence.variables, within)
             self._steps[overview, within] = OneStep(features, evidence.model_rows, evidence.rows)

@@ -19,10 +19,10 @@ from privity.common.release.queries.evidence import Evidence, Numbers
 from privity.common.synthesis.inference.maximum_likelihood import fit_model
 
 LAST = 8
-"""Selected tables by which the model before them is judged."""
+"""Tables of pairs that no earlier one had, by which the models before them are judged."""
 
-STEPS = 200
-"""Of the fit of that model."""
+STEPS, STEPS_MORE = 200, 50
+"""Of the first fit of such a model, and of each that goes on from it."""
 
 DOUBLED = 2.0
 """What kappa is taken times: tables of last rounds were selected, and the rest is no average of them."""
@@ -57,19 +57,22 @@ def model_error(evidence: Evidence) -> ModelError | None:
             unseen = evidence.overview
         expected = [_shares(evidence, table) for table in unseen]
         return ModelError(_kappa(unseen, expected, evidence.rows), OVERVIEW)
-    last = evidence.selected[-LAST:]
-    if not last:
+    first_seen: dict[tuple[int, ...], NoisyTable] = {}
+    for table in evidence.tables:
+        first_seen.setdefault(tuple(sorted(table.attributes)), table)
+    selected = {id(table) for table in evidence.selected}
+    new = [table for table in first_seen.values() if id(table) in selected][-LAST:]
+    if not new:
         return None
-    first = next(place for place, table in enumerate(evidence.tables) if table is last[0])
-    ahead = evidence.tables[:first]
-    seen = {table.attributes for table in ahead}
-    new = [table for table in last if table.attributes not in seen] or last
-    model = fit_model(ahead, evidence.schema, evidence.rows, None, STEPS).model
-    pairs = [(min(t.attributes), max(t.attributes)) for t in new]
-    tables = model.tables_of(sorted(set(pairs)))
-    expected = [
-        tables[pair] if pair == table.attributes else tables[pair].T for pair, table in zip(pairs, new, strict=True)
-    ]
+    places = {id(table): place for place, table in enumerate(evidence.tables)}
+    fit, expected = None, []
+    for table in new:
+        # Each against a model of all that came before it.
+        ahead = evidence.tables[: places[id(table)]]
+        fit = fit_model(ahead, evidence.schema, evidence.rows, fit, STEPS if fit is None else STEPS_MORE)
+        first, second = sorted(table.attributes)
+        shares = fit.model.tables_of([(first, second)])[first, second]
+        expected.append(shares if (first, second) == table.attributes else shares.T)
     return ModelError(_kappa(new, expected, evidence.rows), ROUNDS)
 
 

@@ -34,8 +34,9 @@ from privity.common.release.queries.evidence import ModelRows, Numbers
 from privity.common.release.queries.linear_estimates import Linear
 from privity.common.synthesis.inference.pooled_estimates import LEAST_VARIANCE, excess_of
 
-MOST_FEATURES = 5000
-"""Of one system of equations, which has their square of numbers. Beyond it only tables near the question count."""
+MOST_FEATURES, MOST_NEAR = 5000, 2500
+"""Of one system of equations, which has their square of numbers, and serves all questions. Where there are more, each
+question has a system of its own, of the tables near it, with so many at the most."""
 
 RIDGE = 1e-9
 """Of the mean of the equations' diagonal: features that others add up to are no more than these."""
@@ -90,7 +91,7 @@ class Features:
 
 
 def near(
-    tables: Sequence[NoisyTable], derived: DerivedAttributes, attributes: Collection[int], most: int = MOST_FEATURES
+    tables: Sequence[NoisyTable], derived: DerivedAttributes, attributes: Collection[int], most: int
 ) -> frozenset[int]:
     """These attributes with others that are measured with them, as long as the features are no more than ``most``.
 
