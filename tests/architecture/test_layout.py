@@ -156,6 +156,7 @@ def test_private_paths_use_no_floating_point_randomness() -> None:
     noise has one source only."""
     sampling = (
         "common/release/synthetic_rows.py",
+        "common/release/queries/evidence.py",
         "common/release/rule_forecast.py",
         "common/release/sampling_conditions.py",
         "common/synthesis/models/",

@@ -500,3 +500,36 @@ def test_decoded_rows_are_read_as_they_were_written(kinds: list, seed: int) -> N
     write_csv(as_texts(frame, schema), own.path / "rows.csv", quote_all=True)
     pd.testing.assert_frame_equal(read_decoded(own.path / "rows.csv", schema), frame)
     own.close()
+
+
+def test_a_question_is_answered_as_the_command_does(release):
+    found = release.query("share", where={"smoker": True}, target="rows")
+    assert found.low < found.value < found.high
+    assert found.support.kind == "measured"
+    assert list(found.table) == ["value", "low", "high", "sampling", "noise", "model"]
+    assert "share: part of the rows that meet the conditions of where" in repr(found)
+    groups = release.query("share", where={"smoker": True}, by="smoker", target="rows")
+    assert [each.of["smoker"] for each in groups] == ["false", "true"]
+    with pytest.raises(PrivityError, match="there are 2 of them"):
+        _ = groups.value
+    squared = release.query(lambda table: float(table[1] ** 2), "smoker", target="rows")
+    assert squared.value == pytest.approx(found.value**2, abs=1e-6)
+    with pytest.raises(PrivityError, match="has no values by name"):
+        release.query("count", where=["smoker"])
+
+
+def test_support_is_said_before_one_asks(release):
+    assert release.support("smoker").kind == "measured"
+    with pytest.raises(PrivityError, match="there are none"):
+        release.support()
+
+
+def test_rows_that_are_independent_vary_as_a_sample_does(release):
+    def counts(independent):
+        samples = (release.sample(200, seed=seed, independent=independent) for seed in range(60))
+        return np.array([int((rows["smoker"]).sum()) for rows in samples])
+
+    share = counts(True).mean() / 200
+    expected = 200 * share * (1 - share)
+    assert 0.5 * expected < counts(True).var() < 2 * expected
+    assert counts(False).var() < 0.2 * expected

@@ -1,7 +1,7 @@
 """How far the model may be from the rows where nothing was measured: what the run itself has found out about that.
 
-Outside what measured cells span, the rows' distribution is taken to differ from the model's by random amounts: that of
-a cell of probability p has the variance kappa^2 p. A mean of a function is then off by kappa times the deviation of the
+Outside what measured cells span, the rows' distribution is taken to differ from the model's at random: in a cell of
+probability p with the variance kappa^2 p. A mean of a function is then off by kappa times the deviation of the
 part that is not spanned. kappa is what measured tables show of it against a model that had not seen them: coarse tables
 of all pairs, if the run measured such an overview, or else the tables that the last rounds selected.
 """

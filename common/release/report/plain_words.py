@@ -189,8 +189,8 @@ def what_not_to_use_it_for(release: Release, quality: Quality) -> list[str]:
     if far:
         found.append(f"Shares of {counted(far, 'attribute')} that may be more than 5 percentage points off.")
     found.append(
-        "Standard errors and tests as if the rows were real: they leave out the noise. If owners check a result on"
-        " the real rows and publish it, that costs privacy again."
+        "Standard errors and tests as if the rows were real: they leave out the noise. Intervals that hold the truth:"
+        " privity query. If owners check a result on the real rows and publish it, that costs privacy again."
     )
     return found
 

@@ -93,3 +93,13 @@ def test_a_parents_cell_without_weights_is_drawn_as_all_rows_are():
     weights = np.array([[3.0, 0.0], [1.0, 0.0]])
     cells = sample_codes(weights, np.ones(1000, dtype=np.int64), np.random.default_rng(0))
     assert np.bincount(cells).tolist() == [750, 250]
+
+
+def test_independent_rows_vary_as_those_of_a_sample():
+    weights = np.array([[3.0, 1.0], [1.0, 1.0]])
+    given = np.repeat([0, 1], 100)
+    drawn = [
+        sample_codes(weights, given, np.random.default_rng(seed), independent=True)[:100].sum() for seed in range(400)
+    ]
+    assert np.mean(drawn) == pytest.approx(25, abs=1)
+    assert np.var(drawn) == pytest.approx(100 * 0.25 * 0.75, rel=0.3)
