@@ -38,6 +38,15 @@ MOST_FEATURES, MOST_NEAR = 5000, 2500
 """Of one system of equations, which has their square of numbers, and serves all questions. Where there are more, each
 question has a system of its own, of the tables near it, with so many at the most."""
 
+MOST_TABLES = 40
+"""Near a question: a system takes time with the square of their number."""
+
+DENSE = 10
+"""Features for each table up to which a full matrix is multiplied faster than a sparse one."""
+
+ROWS_AT_ONCE = 1 << 13
+"""Of a full matrix."""
+
 RIDGE = 1e-9
 """Of the mean of the equations' diagonal: features that others add up to are no more than these."""
 
@@ -102,18 +111,22 @@ def near(
     while left:
         shared = {one: sum(one in view and not chosen.isdisjoint(view) for view in views) for one in left}
         one = min(left, key=lambda each: (-shared[each], derived.domain[each], each))
-        if features_within(tables, derived, chosen | {one}) > most:
-            left.discard(one)
-            continue
-        chosen.add(one)
+        keys = keys_within(tables, derived, chosen | {one})
+        if features_of(keys, derived) <= most and len(keys) <= MOST_TABLES:
+            chosen.add(one)
         left.discard(one)
     return frozenset(chosen)
 
 
-def features_within(tables: Sequence[NoisyTable], derived: DerivedAttributes, attributes: Collection[int]) -> int:
-    """How many features the tables have over these attributes."""
-    keys = {tuple(sorted(i for i in table.attributes if derived.base[i] in attributes)) for table in tables}
-    return sum(prod(derived.domain[index] for index in key) for key in keys if key)
+def keys_within(tables: Sequence[NoisyTable], derived: DerivedAttributes, attributes: Collection[int]) -> set[Marginal]:
+    """Axes of the tables, summed over all but these attributes."""
+    found = {tuple(sorted(i for i in table.attributes if derived.base[i] in attributes)) for table in tables}
+    return found - {()}
+
+
+def features_of(keys: Collection[Marginal], derived: DerivedAttributes) -> int:
+    """How many cells tables of these axes have."""
+    return sum(prod(derived.domain[index] for index in key) for key in keys)
 
 
 class OneStep:
@@ -133,14 +146,25 @@ class OneStep:
         shape = (self._many, int(offsets[-1]))
         self._matrix = csr_array((np.ones(columns.size, dtype=np.float32), columns.ravel(), pointers), shape=shape)
         self._mean = self._matrix.sum(axis=0, dtype=np.float64) / self._many
-        own = self._matrix[: model.own]
-        self._expected = own.sum(axis=0, dtype=np.float64) / model.own
+        self._own = self._matrix[: model.own]
+        self._expected = self._own.sum(axis=0, dtype=np.float64) / model.own
         scale = np.sqrt(features.variances)
-        system = (self._matrix.T @ self._matrix).toarray().astype(np.float64) / self._many
+        system = self._squares() / self._many
         system -= np.outer(self._mean, self._mean)
         system *= rows / np.outer(scale, scale)
         system[np.diag_indices_from(system)] += RIDGE * max(system.trace() / len(system), 1e-300)
         self._scale, self._factor = scale, cho_factor(system, overwrite_a=True, check_finite=False)
+
+    def _squares(self) -> Numbers:
+        """How many rows have each two features."""
+        rows, features = self._matrix.shape
+        if features > DENSE * len(self._features.keys):
+            return np.asarray((self._matrix.T @ self._matrix).toarray(), dtype=np.float64)
+        found = np.zeros((features, features))
+        for start in range(0, rows, ROWS_AT_ONCE):
+            block = self._matrix[start : start + ROWS_AT_ONCE].toarray()
+            found += block.T @ block
+        return found
 
     def _cells(self, key: Marginal) -> int:
         return prod(self._model.schema.derived.domain[index] for index in key)
@@ -173,7 +197,7 @@ class OneStep:
         # That of a sum is never more than the most of its parts; of a constant it is nothing.
         most = float(self._features.excesses.max(initial=0.0))
         excess = np.minimum(fourth / np.maximum(noise.diagonal() ** 2, 1e-300), most)
-        told = n * (self._matrix[:own] @ weights)
+        told = n * (self._own @ weights)
         told -= told.mean(axis=0)
         rest = functions[:own] - plug - told
         free = self._many / max(1, self._many - self._rank)

@@ -23,7 +23,7 @@ from privity.common.release.queries.estimator import Estimator
 from privity.common.release.queries.evidence import Evidence
 from privity.common.release.queries.intervals import Interval
 from privity.common.release.queries.linear_estimates import Linear, told_directly
-from privity.common.release.queries.one_step import Features, OneStep, features_within, near
+from privity.common.release.queries.one_step import Features, OneStep, features_of, keys_within, near
 from privity.common.release.queries.support import EXTRAPOLATED, IMPLIED, MEASURED, kind_of
 from privity.common.synthesis import algorithms
 from privity.common.synthesis.algorithms import ALGORITHMS
@@ -125,11 +125,15 @@ def test_features_are_averaged_and_summed_with_their_noise(table, law):
 def test_attributes_that_are_near_come_first_and_features_are_bounded(table):
     evidence = released(table, tables=4)
     derived = evidence.schema.derived
-    whole = features_within(evidence.tables, derived, range(5))
+
+    def features_within(attributes):
+        return features_of(keys_within(evidence.tables, derived, attributes), derived)
+
+    whole = features_within(range(5))
     assert near(evidence.tables, derived, [0], whole) == frozenset(range(5))
     some = near(evidence.tables, derived, [0], 20)
     assert 0 in some
-    assert features_within(evidence.tables, derived, some) <= 20
+    assert features_within(some) <= 20
     assert len(some) < 5
 
 
