@@ -34,7 +34,7 @@ from privity.common.synthesis.models import Model
 from privity.common.text.first_few import first_few
 from privity.marginals import Marginals
 from privity.release_sources import OwnFolder, fetch_release, is_url, shown
-from privity.saved_models import SavedModel
+from privity.saved_models import WARNING, SavedModel
 from privity.schemas import Schema
 from privity.summaries import Shown, Summary
 
@@ -171,7 +171,9 @@ class Release(Shown):
         if self._contents.unfinished:
             reason = "it ended before they were made"
             raise PrivityError(Catalogue.RELEASE_UNFINISHED, file=self._folder, reason=reason)
-        return as_pandas(read_decoded(self._folder / SYNTHETIC, schema), schema)
+        found = as_pandas(read_decoded(self._folder / SYNTHETIC, schema), schema)
+        found.attrs["privity"] = WARNING
+        return found
 
     @cached_property
     def marginals(self) -> Marginals:

@@ -20,6 +20,12 @@ from privity.common.synthesis.models import Model
 from privity.common.synthesis.models import load_model as load
 from privity.given import Schema, given_schema
 
+WARNING = (
+    "Synthetic rows: standard errors and tests as if they were real leave out the noise and the model's error. "
+    "Release.query has valid intervals (docs/statistics.md)."
+)
+"""Stands in ``DataFrame.attrs`` of what is sampled."""
+
 
 @public
 @dataclass(frozen=True)
@@ -65,7 +71,9 @@ class SavedModel:
         if dtypes is not None and not hasattr(dtypes, "items"):
             raise bad_option("dtypes", f"a {type(dtypes).__name__} has no types by name", "Give a dictionary.")
         drawn = synthesise(self.model, rows, seed, conditions, skipped=skipped, independent=independent)
-        return as_types(drawn, schema, dtypes)
+        found = as_types(drawn, schema, dtypes)
+        found.attrs["privity"] = WARNING
+        return found
 
 
 @public

@@ -518,6 +518,11 @@ def test_a_question_is_answered_as_the_command_does(release):
         release.query("count", where=["smoker"])
 
 
+def test_frames_of_rows_say_what_their_standard_errors_leave_out(release):
+    for frame in (release.rows, release.sample(3, seed=1)):
+        assert "Release.query has valid intervals" in frame.attrs["privity"]
+
+
 def test_support_is_said_before_one_asks(release):
     assert release.support("smoker").kind == "measured"
     with pytest.raises(PrivityError, match="there are none"):
