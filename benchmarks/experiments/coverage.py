@@ -60,7 +60,7 @@ def measure(point: Point, seed: int, data: Data) -> Values:
     chosen = choose(table.schema, [table.rows], 0, Fraction(point["epsilon"]), Fraction(DELTA))
     session = session_over(table, {**point, "delta": DELTA}, chosen.algorithm, {}, generator)
     model = learn(session, chosen.algorithm, {})
-    evidence = Evidence(model, list(session.record.measured), session.noise_variables, chosen.algorithm)
+    evidence = Evidence(model, list(session.record.measured), session.noise_variables, chosen.algorithm, session.rows)
     estimator = Estimator(evidence)
     started = time.perf_counter()
     told = [answers(estimator, question) for question in asked]

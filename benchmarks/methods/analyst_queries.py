@@ -41,9 +41,8 @@ class OfRows(Estimator):
         class Rows(Evidence):
             model_rows = ModelRows(table.schema, [column.astype(np.int64) for column in table.columns], table.rows)
             schema = table.schema
-            rows = table.rows
 
-        super().__init__(Rows(None, (), 1, ""))  # type: ignore[arg-type]
+        super().__init__(Rows(None, (), 1, "", table.rows))  # type: ignore[arg-type]
 
     def tell(self, attributes: Sequence[int], weights: Numbers, *, extrapolate: bool) -> Told:
         cells = self.evidence.model_rows.cells(tuple(attributes))

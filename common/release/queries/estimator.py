@@ -29,8 +29,8 @@ from privity.common.text.first_few import first_few
 MOST_FUNCTIONS = 256
 """Of one question that takes the model's rows."""
 
-LARGEST_TABLE = 1 << 20
-"""Cells that a question may look at."""
+MOST_NUMBERS = 1 << 25
+"""Cells of a table that a question looks at, times the functions of them."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +96,8 @@ class Estimator:
         kind, missing = kind_of(self.evidence, attributes)
         if kind == MEASURED:
             return Support(MEASURED, 1.0, (), None)
+        if not self.evidence.tables:
+            return Support(kind, 0.0, missing, None)
         rows = self.evidence.model_rows
         parts = [rows.columns[a] == np.bincount(rows.columns[a]).argmax() for a in attributes]
         centred = np.prod([part - part.mean() for part in parts], axis=0)

@@ -38,6 +38,7 @@ class Evidence:
         measured: every noisy marginal with its phase, in the order in which they were revealed.
         variables: of a table's law that the noise on one cell amounts to, K/(K-t).
         algorithm: name of the one that learnt the model.
+        rows: public number of rows of all owners; places for rows, if some may be absent.
         rows_per_person: the most rows of one person.
     """
 
@@ -45,28 +46,26 @@ class Evidence:
     measured: Sequence[tuple[str, NoisyTable]]
     variables: Fraction
     algorithm: str
+    rows: int
     rows_per_person: int = 1
 
     @classmethod
     def of(cls, release: Release) -> Evidence:
         """What is in a release."""
+        parties = release.privacy["parties"]
         return cls(
             release.model,
             release.tables(),
             Fraction(release.marginals["noise_variables"]),
             release.run["algorithm"],
-            max(party["rows_per_person"] for party in release.privacy["parties"]),
+            sum(party["rows"] for party in parties),
+            max(party["rows_per_person"] for party in parties),
         )
 
     @property
     def schema(self) -> Schema:
         """Of the release."""
         return self.model.schema
-
-    @cached_property
-    def rows(self) -> int:
-        """Public number of rows of all owners; places for rows, if some may be absent."""
-        return max((table.rows for _, table in self.measured), default=0)
 
     @cached_property
     def tables(self) -> list[NoisyTable]:

@@ -14,7 +14,7 @@ from privity.common.formats.given_values import bad_option
 from privity.common.release.queries import intervals
 from privity.common.release.queries.answer import POPULATION, Answer, answer
 from privity.common.release.queries.code_values import CodeValues, code_values
-from privity.common.release.queries.estimator import LARGEST_TABLE, Estimator, Told
+from privity.common.release.queries.estimator import MOST_NUMBERS, Estimator, Told
 from privity.common.release.queries.evidence import Numbers
 from privity.common.release.queries.intervals import Interval
 from privity.common.release.queries.linear_estimates import Linear
@@ -52,14 +52,14 @@ class Asking:
         codes = range(attribute.values)
         return [({attribute.name: attribute.labels[code]}, {by: np.eye(attribute.size)[code]}) for code in codes]
 
-    def axes(self, *masks: Masks) -> tuple[int, ...]:
-        """All attributes that are looked at."""
+    def axes(self, functions: int, *masks: Masks) -> tuple[int, ...]:
+        """All attributes that are looked at, for so many functions of them."""
         found = {*self.about, *self.options.given, *(a for mask in masks for a in mask)}
         if self.options.by is not None:
             found.add(self.options.by)
         cells = prod(self.estimator.evidence.schema.domain[a] for a in found)
-        if cells > LARGEST_TABLE:
-            reason = f"the attributes have {cells:,} combinations of values, at most {LARGEST_TABLE:,} are looked at"
+        if cells * functions > MOST_NUMBERS:
+            reason = f"{functions:,} numbers are asked for, of {cells:,} combinations of values: these are too many"
             raise bad_option("about", reason, "Ask about fewer at once.")
         return tuple(sorted(found))
 
@@ -88,8 +88,8 @@ class Asking:
 
 def count(asking: Asking, where: Masks) -> list[Answer]:
     """How many of the rows meet the conditions, or of as many rows of the population."""
-    axes = asking.axes(where)
     groups = asking.groups
+    axes = asking.axes(len(groups) + 1, where)
     told = asking.tell(
         axes, [*(asking.table(axes, where, group) for _, group in groups), np.ones(_shape(asking, axes))]
     )
@@ -104,8 +104,8 @@ def count(asking: Asking, where: Masks) -> list[Answer]:
 
 def share(asking: Asking, where: Masks) -> list[Answer]:
     """The part that meets ``where`` of the rows that count."""
-    axes = asking.axes(where)
     groups = asking.groups
+    axes = asking.axes(2 * len(groups), where)
     pairs = [(asking.table(axes, where, group), asking.table(axes, group)) for _, group in groups]
     return _quotients(asking, axes, groups, pairs, share_of=True)
 
@@ -113,7 +113,8 @@ def share(asking: Asking, where: Masks) -> list[Answer]:
 def mean(asking: Asking) -> list[Answer]:
     """Of an attribute's numbers; where these lie in bins, from the least to the most that it may be."""
     (place,) = asking.about
-    numbers, axes, groups = asking.numbers(place), asking.axes(), asking.groups
+    numbers, groups = asking.numbers(place), asking.groups
+    axes = asking.axes(6 * len(groups))
     attribute = asking.attributes[place]
     if not np.isfinite([numbers.low, numbers.high]).all():
         label = attribute.labels[0 if numbers.low[0] == -inf else attribute.values - 1]
@@ -140,7 +141,7 @@ def quantile(asking: Asking, at: Fraction) -> list[Answer]:
     (place,) = asking.about
     attribute, numbers = asking.attributes[place], code_values(asking.attributes[place])
     order = np.argsort(numbers.low, kind="stable").tolist()
-    axes, valued = asking.axes(), asking.valued()
+    axes, valued = asking.axes(len(order)), asking.valued()
     notes = [VALUED] if attribute.missing else []
     found = []
     for name, group in asking.groups:
@@ -156,8 +157,9 @@ def quantile(asking: Asking, at: Fraction) -> list[Answer]:
 
 def crosstab(asking: Asking) -> list[Answer]:
     """The share of each combination of values, of the rows that count."""
-    axes, about = asking.axes(), asking.about
+    about = asking.about
     sizes = [asking.attributes[a].present for a in about]
+    axes = asking.axes(prod(sizes) + 1)
     places = [np.unravel_index(cell, sizes) for cell in range(prod(sizes))]
     eyes = [np.eye(asking.attributes[a].size) for a in about]
     cells = [{a: eye[code] for a, eye, code in zip(about, eyes, place, strict=True)} for place in places]
@@ -182,7 +184,7 @@ def correlation(asking: Asking) -> list[Answer]:
             reason = f"{asking.attributes[a].name} is in bins: where its numbers lie in them, nothing tells"
             hint = "Declare finer bins, or take the middle of each: midpoints=True, --midpoints."
             raise bad_option("about", reason, hint)
-    axes, valued, found = asking.axes(), asking.valued(), []
+    axes, valued, found = asking.axes(6), asking.valued(), []
     x, y = (asking.spread(a, (z := exact[a].middle) - z.mean()) for a in (first, second))
     notes = [MIDDLE] if any(not code_values(asking.attributes[a]).exact for a in asking.about) else []
     for name, group in asking.groups:
@@ -195,7 +197,7 @@ def correlation(asking: Asking) -> list[Answer]:
 
 def function_of(asking: Asking, function: Callable[[Numbers], float]) -> list[Answer]:
     """A smooth function of the table of probabilities over some attributes, its axes in the order asked for."""
-    axes, about = asking.axes(), asking.about
+    axes, about = asking.axes(1), asking.about
     shape = _shape(asking, axes)
     cells = prod(shape)
     if cells > MOST_CELLS:

@@ -54,7 +54,7 @@ def population(rows: int, seed: int = 1) -> CodedTable:
 def released(table, algorithm="aim", epsilon=2, delta=Fraction(1, 10**6), **settings) -> Evidence:
     session = InProcessBackend([table], ALGORITHMS[algorithm].budget(settings, Fraction(epsilon), delta)).session()
     model = asyncio.run(algorithms.learn(session, algorithm, settings))
-    return Evidence(model, list(session.record.measured), session.noise_variables, algorithm)
+    return Evidence(model, list(session.record.measured), session.noise_variables, algorithm, session.rows)
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 from fractions import Fraction
@@ -11,13 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.release.queries import regressions
 from privity.common.release.queries.ask import STATISTICS, ask
 from privity.common.release.queries.estimator import Estimator
+from privity.common.release.queries.evidence import Evidence
 from privity.common.release.queries.formula import design, read_formula
+from privity.common.synthesis import algorithms
+from privity.common.synthesis.algorithms import ALGORITHMS
 from tests.common.release.queries.test_estimates import FIELDS, ROWS, population, released
 
 OPEN = [
@@ -233,3 +238,31 @@ def test_whatever_is_asked_an_error_is_one_of_ours(full, statistic, about):
     except (PrivityError, ProblemsFound):
         return
     assert found
+
+
+def test_models_of_single_parties_tell_nothing_of_all_rows():
+    table = population(ROWS)
+    parts = [table.take(np.arange(ROWS // 2)), table.take(np.arange(ROWS // 2, ROWS))]
+    session = InProcessBackend(parts, ALGORITHMS["independent"].budget({}, Fraction(2), Fraction(0))).session()
+    model = asyncio.run(algorithms.learn(session, "independent", {}))
+    evidence = Evidence(model, list(session.record.measured), session.noise_variables, "independent", session.rows)
+    estimator = Estimator(evidence)
+    with pytest.raises(PrivityError, match="no noisy marginal over the rows of all owners"):
+        ask(estimator, "mean", ["visits"], extrapolate=True)
+    assert estimator.support([0, 1]).r2 == 0
+
+
+def test_what_would_take_all_memory_is_refused(full):
+    wide = {"name": "wide", "type": "integer", "edges": list(range(3001))}
+    schema = parse_schema({"fields": [wide, {**wide, "name": "other"}]}, "s")
+    evidence = replace(full.evidence, model=replace_schema(full.evidence.model, schema), measured=())
+    with pytest.raises(PrivityError, match="these are too many"):
+        ask(Estimator(evidence), "crosstab", ["wide", "other"])
+
+
+def replace_schema(model, schema):
+    class Other:
+        sample, to_dict, alone = model.sample, model.to_dict, model.alone
+
+    Other.schema = schema
+    return Other()
