@@ -14,15 +14,7 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.queries.evidence import Evidence, Numbers
 from privity.common.release.queries.linear_estimates import Linear, told_directly
 from privity.common.release.queries.model_error import ModelError, model_error
-from privity.common.release.queries.one_step import (
-    MOST_FEATURES,
-    MOST_NEAR,
-    Features,
-    OneStep,
-    features_of,
-    keys_within,
-    near,
-)
+from privity.common.release.queries.one_step import MOST_NEAR, Features, OneStep, fits_whole, keys_within, near
 from privity.common.release.queries.support import EXTRAPOLATED, MEASURED, NEARLY_ALL, Support, kind_of
 from privity.common.text.first_few import first_few
 
@@ -141,7 +133,7 @@ class Estimator:
         tables: list[NoisyTable] = [table for table in evidence.tables if id(table) not in unread]
         derived = evidence.schema.derived
         within = frozenset(derived.base)
-        if features_of(keys_within(tables, derived, within), derived) > MOST_FEATURES:
+        if not fits_whole(keys_within(tables, derived, within), derived):
             within = near(tables, derived, attributes, MOST_NEAR)
         if (overview, within) not in self._steps:
             features = Features.of(tables, derived, evidence.variables, within)

@@ -118,6 +118,12 @@ def near(
     return frozenset(chosen)
 
 
+def fits_whole(keys: Collection[Marginal], derived: DerivedAttributes) -> bool:
+    """Whether one system of all these tables is soon made."""
+    features = features_of(keys, derived)
+    return features <= MOST_FEATURES and (len(keys) <= 2 * MOST_TABLES or features <= DENSE * len(keys))
+
+
 def keys_within(tables: Sequence[NoisyTable], derived: DerivedAttributes, attributes: Collection[int]) -> set[Marginal]:
     """Axes of the tables, summed over all but these attributes."""
     found = {tuple(sorted(i for i in table.attributes if derived.base[i] in attributes)) for table in tables}
