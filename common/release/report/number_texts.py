@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from decimal import Decimal
 from fractions import Fraction
 
 from privity.common.privacy.budget import readable
@@ -12,9 +13,12 @@ from privity.common.release.statement import rounded_up
 UNITS = ("bytes", "kB", "MB", "GB", "TB")
 
 
-def percent(share: float, digits: int = 2) -> str:
-    """A share in hundredths, with so many digits after the point, but of no more than 100 one; ``-0`` is 0."""
-    hundredths = 100 * share
+def percent(share: float | Decimal, digits: int = 2) -> str:
+    """A share in hundredths, with so many digits after the point, but of no more than 100 one; ``-0`` is 0.
+
+    A number that was written to a file and read again, as a decimal, has the same text.
+    """
+    hundredths = 100 * float(share)
     text = f"{hundredths:.{min(digits, 1) if abs(hundredths) >= 100 else digits}f}"
     return f"{text.removeprefix('-') if not float(text) else text}\u00a0%"
 
