@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from privity.common.data.attribute import Attribute
+from privity.common.data.code_values import code_values
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import Schema
 from privity.common.data.value_grids import number_text
 from privity.common.errors import PrivityError
 from privity.common.release.queries.answer import Answer
 from privity.common.release.queries.ask import ask
-from privity.common.release.queries.code_values import code_values
 from privity.common.release.queries.estimator import Estimator, Told
 from privity.common.release.queries.evidence import Evidence, ModelRows, Numbers
 from privity.common.release.queries.linear_estimates import Linear

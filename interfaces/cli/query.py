@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from privity.common.data.regression_formula import place_of
 from privity.common.data.schema import Schema
 from privity.common.release.queries.answer import TARGETS, Answer
 from privity.common.release.queries.ask import STATISTICS, ask
 from privity.common.release.queries.estimator import Estimator
 from privity.common.release.queries.evidence import Evidence
-from privity.common.release.queries.question import COMPARISONS, place_of
+from privity.common.release.queries.question import COMPARISONS
 from privity.common.release.queries.support import WORDS, Support
 from privity.common.release.release_folder import read_release
 from privity.common.release.sampling_conditions import Given, read_condition

@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from privity.common.data.regression_formula import place_of
 from privity.common.formats.given_values import bad_option, names_in
 from privity.common.release.queries.answer import Answer
 from privity.common.release.queries.ask import STATISTICS, ask
 from privity.common.release.queries.estimator import Estimator
-from privity.common.release.queries.question import place_of
 from privity.common.release.queries.support import WORDS, Support
 from privity.common.release.sampling_conditions import Given, given_conditions
 from privity.summaries import Shown, Summary

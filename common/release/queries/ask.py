@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from privity.common.data.regression_formula import place_of
 from privity.common.formats.given_values import bad_option
 from privity.common.release.queries import regressions, statistics
 from privity.common.release.queries.answer import Answer
 from privity.common.release.queries.estimator import Estimator
 from privity.common.release.queries.evidence import Numbers
-from privity.common.release.queries.question import masks, options, place_of
+from privity.common.release.queries.question import masks, options
 from privity.common.release.queries.statistics import Asking
 from privity.common.release.sampling_conditions import Given
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from privity.common.data.regression_formula import place_of
 from privity.common.data.schema import Schema
 from privity.common.formats.given_values import bad_option
 from privity.common.release.queries.answer import POPULATION, TARGETS
@@ -88,19 +89,6 @@ def options(
         raise bad_option("compare", "there are no groups to compare", "Name an attribute with by.")
     group = None if by is None else place_of(schema, by, "by")
     return Options(masks(schema, given, "given"), group, compare, wanted, target, extrapolate, midpoints)
-
-
-def place_of(schema: Schema, name: object, option: str) -> int:
-    """Of an attribute.
-
-    Raises:
-        PrivityError: bad-option.
-    """
-    if not isinstance(name, str) or name not in schema.names:
-        unread = {column.name for column in schema.unread}
-        why = "is no attribute that was measured" if name in unread else "is unknown"
-        raise bad_option(option, f"{name!r} {why}", f"Attributes: {first_few(schema.names)}.")
-    return schema.index(name)
 
 
 def masks(schema: Schema, given: Sequence[Given], option: str) -> dict[int, Numbers]:

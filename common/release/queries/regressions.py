@@ -6,14 +6,18 @@ row, whose mean the one step estimates like any other.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 
+from privity.common.data.code_values import code_values
+from privity.common.data.regression_formula import Formula, design, read_formula
+from privity.common.data.schema import Schema
 from privity.common.formats.given_values import bad_option
 from privity.common.release.queries import intervals
 from privity.common.release.queries.answer import POPULATION, Answer, answer
-from privity.common.release.queries.code_values import code_values
-from privity.common.release.queries.evidence import Numbers
-from privity.common.release.queries.formula import design, read_formula
+from privity.common.release.queries.evidence import Codes, Numbers
 from privity.common.release.queries.statistics import MIDDLE, Asking
 
 MOST_TERMS = 64
@@ -29,6 +33,89 @@ CONDITION = 1e12
 WITHIN = "of the rows that have a value of everything in the formula"
 
 
+@dataclass(frozen=True)
+class Regression:
+    """What a formula asks for, as rows of codes answer it.
+
+    Attributes:
+        logistic: maximum likelihood, for a response of two values: log odds ratios of the second one; else least
+            squares.
+        response: number of each code.
+        notes: what to know of it.
+    """
+
+    schema: Schema
+    formula: Formula
+    logistic: bool
+    response: Numbers
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, schema: Schema, text: str, *, logistic: bool, midpoints: bool) -> Regression:
+        """Of a formula.
+
+        Raises:
+            PrivityError: bad-option.
+        """
+        formula = read_formula(text, schema, midpoints=midpoints)
+        attribute = schema.attributes[formula.response]
+        notes = [MIDDLE] if formula.middle else []
+        if logistic:
+            if attribute.values != 2:
+                reason = f"{attribute.name} has {attribute.values} values: a logistic regression is of two"
+                raise bad_option("formula", reason, "Declare an attribute of two values, or use linear.")
+            response = np.array([0.0, 1.0])
+            notes.append(f"log odds of {attribute.name} = {attribute.labels[1]}")
+        else:
+            numbers = code_values(attribute)
+            if not numbers.exact and not midpoints:
+                reason = f"{attribute.name} is in bins: where its numbers lie in them, nothing tells"
+                raise bad_option("formula", reason, "Take the middle of each bin: midpoints=True, --midpoints.")
+            notes += [MIDDLE] if not numbers.exact and not notes else []
+            response = numbers.middle
+        if any(schema.attributes[a].missing for a in formula.attributes):
+            notes.append(WITHIN)
+        return cls(schema, formula, logistic, np.append(response, np.zeros(attribute.apart)), tuple(notes))
+
+    def complete(self, columns: Sequence[Codes]) -> Numbers:
+        """1 for rows with a value of everything in the formula, 0 for others."""
+        attributes = self.schema.attributes
+        whole = [columns[a] < attributes[a].values for a in self.formula.attributes]
+        return np.asarray(np.logical_and.reduce(whole), dtype=float)
+
+    def fit(self, columns: Sequence[Codes], kept: Numbers) -> Fit:
+        """By the rows that count, to ``kept`` each.
+
+        Raises:
+            PrivityError: bad-option: terms that no row has, that others add up to, or that tell the response.
+        """
+        names, terms = design(self.formula, columns)
+        if len(names) > MOST_TERMS:
+            reason = f"the formula has {len(names)} terms, at most {MOST_TERMS} are fitted"
+            raise bad_option("formula", reason, "Leave some out, or group their values.")
+        y = self.response[columns[self.formula.response]]
+        _check_terms(names, terms, kept)
+        return Fit(names, terms, *(_logistic if self.logistic else _linear)(terms, y, kept))
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A fitted regression.
+
+    Attributes:
+        names: of the terms, the intercept first.
+        terms: shape (rows, terms).
+        residuals: shape (rows,).
+        information: the sum of the second derivatives over the rows that count.
+    """
+
+    names: list[str]
+    terms: Numbers
+    coefficients: Numbers
+    residuals: Numbers
+    information: Numbers
+
+
 def linear(asking: Asking, text: str) -> list[Answer]:
     """Least squares."""
     return _regression(asking, text, logistic=False)
@@ -41,56 +128,30 @@ def logistic(asking: Asking, text: str) -> list[Answer]:
 
 def _regression(asking: Asking, text: str, *, logistic: bool) -> list[Answer]:
     options, evidence = asking.options, asking.estimator.evidence
-    schema = evidence.schema
     if options.by is not None:
         raise bad_option("by", "a regression has no groups", "Put the attribute into the formula, or use given.")
-    formula = read_formula(text, schema, midpoints=options.midpoints)
-    attribute = schema.attributes[formula.response]
-    notes = [MIDDLE] if formula.middle else []
-    if logistic:
-        if attribute.values != 2:
-            reason = f"{attribute.name} has {attribute.values} values: a logistic regression is of two"
-            raise bad_option("formula", reason, "Declare an attribute of two values, or use linear.")
-        response = np.array([0.0, 1.0])
-        notes.append(f"log odds of {attribute.name} = {attribute.labels[1]}")
-    else:
-        numbers = code_values(attribute)
-        if not numbers.exact and not options.midpoints:
-            reason = f"{attribute.name} is in bins: where its numbers lie in them, nothing tells"
-            raise bad_option("formula", reason, "Take the middle of each bin: midpoints=True, --midpoints.")
-        response = numbers.middle
+    regression = Regression.of(evidence.schema, text, logistic=logistic, midpoints=options.midpoints)
     rows = evidence.model_rows
-    names, terms = design(formula, rows.columns)
-    if len(names) > MOST_TERMS:
-        reason = f"the formula has {len(names)} terms, at most {MOST_TERMS} are fitted"
-        raise bad_option("formula", reason, "Leave some out, or group their values.")
-    kept = np.ones(len(terms))
-    for a in formula.attributes:
-        kept *= rows.columns[a] < schema.attributes[a].values
-        if schema.attributes[a].missing and WITHIN not in notes:
-            notes.append(WITHIN)
+    kept = regression.complete(rows.columns)
     for a, mask in options.given.items():
-        kept *= mask[rows.columns[a]]
-    y = np.append(response, np.zeros(attribute.apart))[rows.columns[formula.response]]
-    own = kept * (np.arange(len(kept)) < rows.own)
-    _check_terms(names, terms, own)
-    fit = _logistic if logistic else _linear
-    coefficients, residuals, information = fit(terms, y, own)
+        kept = kept * mask[rows.columns[a]]
+    fit = regression.fit(rows.columns, kept * (np.arange(len(kept)) < rows.own))
     # Of every row of the model and of those beside it, as a share of all the model's rows.
-    influence = (terms * (kept * residuals)[:, None]) @ np.linalg.inv(information / rows.own).T
-    attributes = tuple(sorted({*formula.attributes, *options.given}))
+    inverse = np.linalg.inv(fit.information / rows.own)
+    influence = (fit.terms * (kept * fit.residuals)[:, None]) @ inverse.T
+    attributes = tuple(sorted({*regression.formula.attributes, *options.given}))
     told = asking.estimator.tell_of_rows(attributes, influence, extrapolate=options.extrapolate)
     found = told.linear if options.target == POPULATION else told.linear.about_rows()
-    values = coefficients + found.values
+    values = fit.coefficients + found.values
     return [
         answer(
-            intervals.of_sum(found, np.eye(len(names))[place], options.level, float(values[place])),
+            intervals.of_sum(found, np.eye(len(values))[place], options.level, float(values[place])),
             {"term": name},
             float(options.level),
             told.support,
-            *notes,
+            *regression.notes,
         )
-        for place, name in enumerate(names)
+        for place, name in enumerate(fit.names)
     ]
 
 

@@ -10,10 +10,10 @@ from math import inf, prod
 import numpy as np
 
 from privity.common.data.attribute import Attribute
+from privity.common.data.code_values import CodeValues, code_values
 from privity.common.formats.given_values import bad_option
 from privity.common.release.queries import intervals
 from privity.common.release.queries.answer import POPULATION, Answer, answer
-from privity.common.release.queries.code_values import CodeValues, code_values
 from privity.common.release.queries.estimator import MOST_NUMBERS, Estimator, Told
 from privity.common.release.queries.evidence import Numbers
 from privity.common.release.queries.intervals import Interval

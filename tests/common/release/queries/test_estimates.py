@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from privity.assessment.planning.in_process_backend import InProcessBackend
+from privity.common.data.code_values import CodeValues, code_values
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError
 from privity.common.privacy.noise_distribution import GAUSSIAN, LAPLACE
 from privity.common.release.queries import intervals, statistics
 from privity.common.release.queries.ask import ask
-from privity.common.release.queries.code_values import CodeValues, code_values
 from privity.common.release.queries.estimator import Estimator
 from privity.common.release.queries.evidence import Evidence
 from privity.common.release.queries.intervals import Interval

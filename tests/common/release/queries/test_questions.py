@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 from privity.assessment.planning.in_process_backend import InProcessBackend
 from privity.common.data.coded_table import CodedTable
+from privity.common.data.regression_formula import design, read_formula
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.release.queries import regressions
 from privity.common.release.queries.ask import STATISTICS, ask
 from privity.common.release.queries.estimator import Estimator
 from privity.common.release.queries.evidence import Evidence
-from privity.common.release.queries.formula import design, read_formula
 from privity.common.synthesis import algorithms
 from privity.common.synthesis.algorithms import ALGORITHMS
 from tests.common.release.queries.test_estimates import FIELDS, ROWS, population, released

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 
+from privity.common.data.code_values import Numbers, code_values
 from privity.common.data.schema import Schema
 from privity.common.formats.given_values import bad_option
-from privity.common.release.queries.code_values import code_values
-from privity.common.release.queries.evidence import Numbers
-from privity.common.release.queries.question import place_of
+from privity.common.text.first_few import first_few
 
+LINEAR, LOGISTIC = "linear", "logistic"
 INTERCEPT = "(intercept)"
 HINT = 'Write it as "income ~ age + sex + C(region) + age:sex"; a name with other signs in double quotes.'
 
@@ -37,6 +38,7 @@ class Variable:
 class Formula:
     """A response, and terms of which each is a product of variables."""
 
+    text: str
     response: int
     terms: tuple[tuple[Variable, ...], ...]
 
@@ -44,6 +46,13 @@ class Formula:
     def attributes(self) -> tuple[int, ...]:
         """All that are named, in ascending order."""
         return tuple(sorted({self.response, *(one.place for term in self.terms for one in term)}))
+
+    @property
+    def moments(self) -> tuple[tuple[int, ...], ...]:
+        """Attributes whose tables hold what least squares needs: of any two of response and terms; none in another."""
+        sides = [{self.response}, *({one.place for one in term} for term in self.terms)]
+        found = {tuple(sorted(a | b)) for a, b in combinations(sides, 2)}
+        return tuple(sorted(each for each in found if not any(set(each) < set(other) for other in found)))
 
     @property
     def middle(self) -> bool:
@@ -70,7 +79,36 @@ def read_formula(text: str, schema: Schema, *, midpoints: bool) -> Formula:
         if any(one.place == response for one in variables):
             raise bad_option("formula", f"{schema.names[response]!r} is on both sides", HINT)
         terms.append(tuple(variables))
-    return Formula(response, tuple(terms))
+    return Formula(text, response, tuple(terms))
+
+
+def regression_of(formula: Formula, schema: Schema) -> str:
+    """The regression that suits a response: ``LOGISTIC`` for one of two values, ``LINEAR`` for numbers.
+
+    Raises:
+        PrivityError: bad-option.
+    """
+    attribute = schema.attributes[formula.response]
+    if attribute.values == 2:
+        return LOGISTIC
+    if not attribute.numeric:
+        reason = f"{attribute.name} has {attribute.values} values, and is no number: no regression is of these"
+        raise bad_option("formula", reason, "Name a response of two values, or a number.")
+    code_values(attribute)
+    return LINEAR
+
+
+def place_of(schema: Schema, name: object, option: str) -> int:
+    """Of an attribute.
+
+    Raises:
+        PrivityError: bad-option.
+    """
+    if not isinstance(name, str) or name not in schema.names:
+        unread = {column.name for column in schema.unread}
+        why = "is no attribute that was measured" if name in unread else "is unknown"
+        raise bad_option(option, f"{name!r} {why}", f"Attributes: {first_few(schema.names)}.")
+    return schema.index(name)
 
 
 def _split(text: str, sign: str) -> list[str]:

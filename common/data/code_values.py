@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.temporal import TEMPORAL
 from privity.common.formats.given_values import bad_option
-from privity.common.release.queries.evidence import Numbers
+
+Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
