@@ -20,7 +20,15 @@ from privity.common.protocol.run_spec import RunPlan
 from privity.common.protocol.steps import Attest, Attested, step_digest
 from privity.common.release.agreement import disagreements
 from privity.common.release.attestations import Published, charges_of, signed_by_party
-from privity.common.release.release_contents import FORMAT_VERSION, PRIVACY, RUN, SCORES, files_wanted, is_unfinished
+from privity.common.release.release_contents import (
+    ANALYSES,
+    FORMAT_VERSION,
+    PRIVACY,
+    RUN,
+    SCORES,
+    files_wanted,
+    is_unfinished,
+)
 from privity.common.release.statement import FORMAT_VERSION as PRIVACY_VERSION
 from privity.common.release.statement import in_words
 from privity.common.storage.canonical_json import canonical_bytes, parse
@@ -179,7 +187,7 @@ def _other(name: str, document: Mapping[str, object], known: Mapping[str, object
 
 def _faults_of_files(run: Mapping[str, Any], privacy: bytes) -> Iterator[str]:
     files, wanted = run["files"], {*files_wanted(run)} - {RUN}
-    if {*files} - {SCORES} != wanted:
+    if {*files} - {SCORES, ANALYSES} != wanted:
         yield f"{RUN} does not name exactly the files of a release"
     if files.get(PRIVACY) != hashlib.sha256(privacy).hexdigest():
         yield f"{RUN} names another {PRIVACY}"

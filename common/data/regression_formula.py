@@ -14,6 +14,10 @@ from privity.common.data.schema import Schema
 from privity.common.formats.given_values import bad_option
 from privity.common.text.first_few import first_few
 
+ANALYSES = "analyses"
+"""The setting by which a run declares formulas, where its algorithm measures the tables that span them."""
+
+MOST_FORMULAS = 16
 LINEAR, LOGISTIC = "linear", "logistic"
 INTERCEPT = "(intercept)"
 HINT = 'Write it as "income ~ age + sex + C(region) + age:sex"; a name with other signs in double quotes.'

@@ -12,6 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 from privity.common.crypto.residues import Exponents
+from privity.common.data.regression_formula import ANALYSES, MOST_FORMULAS
 from privity.common.privacy.budget import parse_delta, parse_epsilon
 from privity.common.protocol.declared_options import (
     EVERY,
@@ -63,6 +64,17 @@ class SumTerm(Term):
         return {name: value.method.value, "exponents": value.exponents and value.exponents.value}
 
 
+class SettingsTerm(Term):
+    """The algorithm's settings, one of which has an option of its own."""
+
+    def __init__(self, settings: Option, analysis: Option) -> None:
+        super().__init__(settings)
+        self._analysis = analysis
+
+    def options(self, name: str) -> dict[str, Option]:
+        return {name: self._option, ANALYSES: self._analysis}
+
+
 class EvaluationTerm(Term):
     """Scores over the parties: their share of epsilon, and what a classifier predicts for them."""
 
@@ -103,8 +115,15 @@ class RunTerms:
         )
     )  # fmt: skip
     settings: dict[str, Any] = term(
-        Option("the algorithm's settings, a JSON object", SETTINGS, {}, "those of the algorithm", EVERY)
-    )
+        SettingsTerm(
+            Option("the algorithm's settings, a JSON object", SETTINGS, {}, "those of the algorithm", EVERY),
+            Option(
+                "a regression that will be made, such as \"income ~ age + C(region)\": the tables that span it are"
+                " measured, and the release has its estimate (docs/statistics.md)",
+                names(MOST_FORMULAS), by_default="none", takers=EVERY, key=("settings", ANALYSES), flag="analysis",
+            ),
+        )
+    )  # fmt: skip
     epsilon: Fraction = term(
         Option(
             "the most epsilon that the run costs, exact, such as 1.0 or 1/3",

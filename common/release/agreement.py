@@ -17,6 +17,7 @@ from itertools import islice
 from typing import Any
 
 from privity.common.consortium.manifest import Split
+from privity.common.data.regression_formula import ANALYSES as FORMULAS
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.noise_distribution import NoiseLaw
@@ -27,12 +28,21 @@ from privity.common.protocol.plausible_sums import PlausibleSums
 from privity.common.protocol.run_record import Cost, RunRecord
 from privity.common.protocol.stated_charges import check_sizes, cost_of, loss_of_categories, noise_of
 from privity.common.release.marginals_file import read_tables
-from privity.common.release.release_contents import MARGINALS, MODEL, PRIVACY, RUN, SCHEMA, SCORES, is_unfinished
+from privity.common.release.release_contents import (
+    ANALYSES,
+    MARGINALS,
+    MODEL,
+    PRIVACY,
+    RUN,
+    SCHEMA,
+    SCORES,
+    is_unfinished,
+)
 from privity.common.release.statement import largest, privacy_statement
 from privity.common.text.short_values import shorten
 
 IMPLAUSIBLE = Catalogue.IMPLAUSIBLE_SUM.value.code
-FIGURE, OTHER_RUN, OTHER_SCHEMA, OTHER_SCORES = "other-figures", "other-run", "other-schema", "other-scores"
+FIGURE, OTHER_RUN, OTHER_SCHEMA, OTHER_FILES = "other-figures", "other-run", "other-schema", "other-files"
 
 WORDS = ("format_version", "in_words", "mechanisms", "assumption")
 """Of a statement: another version may word them in another way."""
@@ -65,7 +75,9 @@ def disagreements(documents: Mapping[str, dict[str, Any]], schema: Schema | None
     run, privacy, scores = documents[RUN], documents.get(PRIVACY), documents.get(SCORES)
     if schema is not None:
         yield from _with_the_schema(documents, schema)
-    yield from _of_scores_asked(run)
+    yield from _of_files_asked(run)
+    if (analyses := documents.get(ANALYSES)) is not None:
+        yield from _of_analyses(analyses, run)
     if privacy is None:
         return
     if privacy["run"] != run["run"]:
@@ -96,9 +108,10 @@ def _with_the_schema(documents: Mapping[str, dict[str, Any]], schema: Schema) ->
         yield from _of_stated_schema(privacy["schema"], schema, run["run"])
     if run["schema_digest"] != schema.digest:
         yield Disagreement(SCHEMA, "", OTHER_SCHEMA, f"the schema is not the one that {RUN} names.")
-    if scores is not None and scores["schema_digest"] != schema.digest:
-        message = f"they are not about the schema that {RUN} names."
-        yield Disagreement(SCORES, "schema_digest", OTHER_SCHEMA, message)
+    for name, found in ((SCORES, scores), (ANALYSES, documents.get(ANALYSES))):
+        if found is not None and found["schema_digest"] != schema.digest:
+            message = f"they are not about the schema that {RUN} names."
+            yield Disagreement(name, "schema_digest", OTHER_SCHEMA, message)
     if run.get("attributes", [*schema.names]) != [*schema.names]:
         yield Disagreement(RUN, "attributes", OTHER_SCHEMA, f"they are not those of {SCHEMA}.")
 
@@ -116,14 +129,23 @@ def _of_stated_schema(stated: dict[str, Any], schema: Schema, run: str) -> Itera
             yield Disagreement(PRIVACY, f"schema.{key}", OTHER_SCHEMA, f"it is not what {SCHEMA} says.")
 
 
-def _of_scores_asked(run: dict[str, Any]) -> Iterator[Disagreement]:
+def _of_analyses(analyses: dict[str, Any], run: dict[str, Any]) -> Iterator[Disagreement]:
+    found, declared = [each["formula"] for each in analyses["analyses"]], run["settings"].get(FORMULAS, [])
+    if found != declared:
+        yield _figure(ANALYSES, "analyses", f"they are not those that {RUN} declares.")
+
+
+def _of_files_asked(run: dict[str, Any]) -> Iterator[Disagreement]:
     # Whoever asks a party to sign has no files yet.
     if "files" not in run:
         return
-    there, asked = SCORES in run["files"], run.get("evaluation") is not None
-    if there != asked and not (asked and is_unfinished(run)):
-        message = f"{SCORES} is there if and only if the parties scored the run."
-        yield Disagreement(RUN, "evaluation", OTHER_SCORES, message)
+    for name, asked, field, message in (
+        (SCORES, run.get("evaluation"), "evaluation", "the parties scored the run"),
+        (ANALYSES, run["settings"].get(FORMULAS), "settings", "the run declared analyses"),
+    ):
+        there = name in run["files"]
+        if there != bool(asked) and not (asked and is_unfinished(run)):
+            yield Disagreement(RUN, field, OTHER_FILES, f"{name} is there if and only if {message}.")
 
 
 def _of_statement(privacy: dict[str, Any], run: dict[str, Any]) -> Iterator[Disagreement]:

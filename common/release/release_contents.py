@@ -20,6 +20,9 @@ SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT = (
 SCORES = "scores.json"
 """Of a release that was scored over the parties."""
 
+ANALYSES = "analyses.json"
+"""Of a release whose run declared analyses."""
+
 ATTESTATIONS = "attestations.json"
 """Of a consortium's release: who signed it. The one file that ``run.json`` does not name: more signatures may come."""
 
@@ -41,6 +44,7 @@ MEANINGS = {
     MARGINALS: "every noisy marginal, with its error bar",
     SCHEMA: "the attributes and their categories",
     PRIVACY: "the privacy statement, for programs",
+    ANALYSES: "the declared regressions: estimates with intervals",
     SCORES: "how good the rows are, by noisy scores of all owners",
     RUN: "what the run was and what it sent, with the digest of every file",
     ATTESTATIONS: "what the curator and each party signed of these files, if they did",
@@ -52,7 +56,7 @@ LARGEST_FILES = {
     SYNTHETIC: 64 * MOST_RELEASE_CELLS,
     **dict.fromkeys((MODEL, MARGINALS, REPORT), 1 << 30),
     **dict.fromkeys((SCHEMA, ATTESTATIONS), 1 << 24),
-    **dict.fromkeys((PRIVACY, RUN, SCORES), 1 << 23),
+    **dict.fromkeys((PRIVACY, RUN, SCORES, ANALYSES), 1 << 23),
 }
 """The most bytes of each file: some times what the largest honest release needs.
 
@@ -68,6 +72,7 @@ class Release:
         marginals, privacy, run: the content of the files of these names; ``run`` without the digests of files.
             It is ``unfinished`` until there are synthetic rows.
         scores: the same, if the parties scored it.
+        analyses: the same, if the run declared some and there are synthetic rows.
     """
 
     model: Model
@@ -75,6 +80,7 @@ class Release:
     privacy: dict[str, Any]
     run: dict[str, Any]
     scores: dict[str, Any] | None = None
+    analyses: dict[str, Any] | None = None
 
     @property
     def schema(self) -> Schema:

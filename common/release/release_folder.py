@@ -23,6 +23,7 @@ from privity.common.errors import Problem, ProblemsFound
 from privity.common.formats import read_json, require
 from privity.common.release.agreement import disagreements
 from privity.common.release.release_contents import (
+    ANALYSES,
     ATTESTATIONS,
     LARGEST_FILES,
     LEARNT_FILES,
@@ -116,6 +117,8 @@ def _write_documents(scratch: Path, release: Release) -> None:
     _write_json(scratch / PRIVACY, "privacy", release.privacy)
     if release.scores is not None:
         _write_json(scratch / SCORES, "scores", release.scores)
+    if release.analyses is not None:
+        _write_json(scratch / ANALYSES, "analyses", release.analyses)
     files = {path.name: _digest(path) for path in sorted(scratch.iterdir())}
     _write_json(scratch / RUN, "run", {**release.run, "files": files})
 
@@ -229,18 +232,19 @@ def read_release(folder: Path) -> Release:
     for name, form in ((MARGINALS, "marginals"), (PRIVACY, "privacy"), (RUN, "run")):
         documents[form] = read_json(folder / name, links=False)
         require(documents[form], form, str(folder / name))
-    scores = None
-    if SCORES in documents["run"]["files"]:
-        scores = read_json(folder / SCORES, links=False)
-        require(scores, "scores", str(folder / SCORES))
-    by_name = {f"{form}.json": document for form, document in {**documents, "scores": scores}.items() if document}
+    for name, form in ((SCORES, "scores"), (ANALYSES, "analyses")):
+        if name in documents["run"]["files"]:
+            documents[form] = read_json(folder / name, links=False)
+            require(documents[form], form, str(folder / name))
+    by_name = {f"{form}.json": document for form, document in documents.items()}
     if found := [
         Problem(str(folder / each.file), each.field, each.rule, each.message, FETCH_AGAIN)
         for each in disagreements(by_name, schema)
     ]:
         raise ProblemsFound(found)
     run = {key: value for key, value in documents["run"].items() if key != "files"}
-    return Release(model, documents["marginals"], documents["privacy"], run, scores)
+    others = documents.get("scores"), documents.get("analyses")
+    return Release(model, documents["marginals"], documents["privacy"], run, *others)
 
 
 def _fault(folder: Path, name: str, digest: str | None) -> tuple[str, str] | None:

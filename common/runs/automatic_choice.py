@@ -15,6 +15,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+from privity.common.data.regression_formula import ANALYSES
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import parse_delta, parse_epsilon
@@ -59,15 +60,29 @@ class Chosen:
         return {"rules": RULES, "reason": self.reason}
 
 
-def choose(schema: Schema, party_rows: Sequence[int], tolerate: int, epsilon: Fraction, delta: Fraction) -> Chosen:
+def choose(
+    schema: Schema,
+    party_rows: Sequence[int],
+    tolerate: int,
+    epsilon: Fraction,
+    delta: Fraction,
+    settings: Mapping[str, Any],
+) -> Chosen:
     """The algorithm for a table of this schema.
 
     Args:
         party_rows: public numbers of rows, one for each party.
         tolerate: t; 0 for one party alone.
+        settings: declared analyses, if any.
+
+    Raises:
+        PrivityError, ProblemsFound: other settings, or analyses that cannot be measured.
     """
+    check_automatic(settings)
     closed = stand_in(schema)
-    if _too_large("aim", closed):
+    if settings:
+        ALGORITHMS["aim"].check(settings, closed)
+    elif _too_large("aim", closed):
         return Chosen("one-way", "all pairs of attributes have more cells than can be counted")
     session = _planned(closed, party_rows, tolerate, epsilon, delta)
     if len(closed.domain) > 1 and not _too_large("all-pairs", closed):
@@ -76,6 +91,8 @@ def choose(schema: Schema, party_rows: Sequence[int], tolerate: int, epsilon: Fr
             return Chosen(
                 "all-pairs", f"all pairs measured at once are {noise:.1%} noise; up to {CLEAR:.0%} it is closest"
             )
+    if settings:
+        return Chosen("aim", "it measures the tables of declared analyses")
     part = noise_part(closed, party_rows, tolerate, epsilon, delta)
     told = f"noise is about {min(part, 1):.0%} of a typical pair's marginal"
     if delta:
@@ -98,12 +115,12 @@ def _too_large(algorithm: str, schema: Schema) -> bool:
 
 
 def check_automatic(settings: Mapping[str, Any]) -> None:
-    """Refuse settings beside an algorithm that is yet to be chosen.
+    """Refuse settings beside an algorithm that is yet to be chosen, but for declared analyses.
 
     Raises:
         PrivityError: bad-option.
     """
-    if settings:
+    if {*settings} - {ANALYSES}:
         raise PrivityError(
             Catalogue.BAD_OPTION, option="settings", reason=f"they belong to one algorithm, not to {AUTO!r}",
             hint="Name the algorithm, or leave the settings out.",
@@ -122,11 +139,12 @@ def with_algorithm(request: dict[str, Any], schema: Schema, party_rows: Sequence
     """
     if request["algorithm"] != AUTO:
         return request
-    check_automatic(request["settings"])
     learning = parse_epsilon(request["epsilon"])
     if (evaluation := evaluation_of(request)) is not None:
         learning -= evaluation.epsilon
-    chosen = choose(schema, party_rows, request["tolerate"], learning, parse_delta(request["delta"]))
+    chosen = choose(
+        schema, party_rows, request["tolerate"], learning, parse_delta(request["delta"]), request["settings"]
+    )
     return {**request, "algorithm": chosen.algorithm, "automatic": chosen.document()}
 
 

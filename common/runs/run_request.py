@@ -138,15 +138,17 @@ def request_document(given: Mapping[str, Any]) -> dict[str, Any]:
                 raise bad_option(flag, "it is left out", f"Give --{flag}, or a file by --spec.")
             continue
         if (value := option.kind.given(flag, given[name])) is not None:
-            _put(document, option.key or (name,), value)
+            _put(document, option.key or (name,), value, flag)
     if set(document.get("evaluation", {})) == {"targets"}:
         raise bad_option("evaluation-target", "no epsilon is given for it", "Give --evaluation-epsilon too.")
     return with_defaults(document)
 
 
-def _put(document: dict[str, Any], key: Sequence[str], value: Any) -> None:
+def _put(document: dict[str, Any], key: Sequence[str], value: Any, flag: str) -> None:
     for outer in key[:-1]:
         document = document.setdefault(outer, {})
+    if key[-1] in document:
+        raise bad_option(flag, f"{'.'.join(key)} is given, too", "Give it once.")
     document[key[-1]] = value
 
 
@@ -206,7 +208,7 @@ def request_schema() -> dict[str, Any]:
     }  # fmt: skip
     for name, option in OPTIONS.items():
         properties |= {} if option.key else {name: option.schema}
-    scored = {option.key[1]: option.schema for option in OPTIONS.values() if option.key}
+    scored = {option.key[1]: option.schema for option in OPTIONS.values() if option.key[:1] == ("evaluation",)}
     evaluation = {**_object("", **scored), "required": ["epsilon"]}
     del evaluation["description"]
     properties["evaluation"] = {

@@ -11,11 +11,15 @@ from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from typing import Any
 
+from privity.common.data.regression_formula import MOST_FORMULAS, Formula, read_formula, regression_of
 from privity.common.data.schema import Schema
+from privity.common.errors import PrivityError
 from privity.common.privacy.budget import exact_number, readable
 
 LARGEST = "1000"
 """Number, unless its setting says otherwise."""
+
+EXAMPLE = '["income ~ age + sex + C(region)"]'
 
 NOISE = "from the noise"
 STRENGTH = "Cramer's V of the weakest association that gets an edge; the number of edges follows"
@@ -110,6 +114,33 @@ def attribute_name(meaning: str, *, by_default: str) -> Any:
         None, "choice", "text", "name of an attribute", meaning, by_default,
     )  # fmt: skip
     return _field(how, None)
+
+
+def formulas(meaning: str) -> Any:
+    """Formulas of regressions over the schema."""
+
+    def read(value: Any, schema: Schema) -> tuple[Formula, ...]:
+        texts = [value] if isinstance(value, str) else value
+        if (
+            not isinstance(texts, list)
+            or len(texts) > MOST_FORMULAS
+            or not all(isinstance(text, str) for text in texts)
+        ):
+            raise BadValueError(f"{value!r} is no list of 1 to {MOST_FORMULAS} formulas.", f"Write {EXAMPLE}.")
+        found, faults, hints = [], [], dict[str, None]()
+        for text in texts:
+            try:
+                found.append(read_formula(text, schema, midpoints=True))
+                regression_of(found[-1], schema)
+            except PrivityError as error:
+                faults.append(f"{text!r}: {error.fields['reason']}")
+                hints[str(error.fields["hint"])] = None
+        if faults:
+            raise BadValueError(f"{'; '.join(faults)}.", " ".join(hints))
+        return tuple(found)
+
+    how = Setting(read, None, "formula", "list of texts", f"1 to {MOST_FORMULAS}, such as {EXAMPLE}", meaning, "none")
+    return _field(how, ())
 
 
 def _one_of(value: Any, options: Sequence[str]) -> str:

@@ -82,7 +82,7 @@ def synthesize_command(
     check_release_size(rows or table.rows, declared)
     automatic = None
     if algorithm == AUTO:
-        best = choose(declared, [table.rows], 0, parse_epsilon(epsilon), parse_delta(delta))
+        best = choose(declared, [table.rows], 0, parse_epsilon(epsilon), parse_delta(delta), chosen)
         algorithm, automatic = best.algorithm, best.document()
         say(f"Algorithm: {algorithm} ({best.reason}).")
         _check(algorithm, chosen, declared, delta)

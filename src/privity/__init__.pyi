@@ -59,6 +59,7 @@ class AIM(Synthesizer):
         selecting: Number = ...,
         tables: int | None = ...,
         target: str | None = ...,
+        analyses: Sequence[str] = ...,
         cells: int = ...,
         selection: str | None = ...,
     ) -> None: ...
@@ -71,6 +72,7 @@ class AllPairs(Synthesizer):
         population: str,
         delta: Number = ...,
         ledger: Path | str | None = ...,
+        analyses: Sequence[str] = ...,
     ) -> None: ...
 
 class DPCCBN(Synthesizer):
@@ -217,6 +219,7 @@ class _Consortium(connections.Consortium):
         self,
         *,
         algorithm: str = ...,
+        analyses: Sequence[str] | None = ...,
         epsilon: Number,
         delta: Number = ...,
         tolerate: int = ...,
@@ -234,6 +237,7 @@ class _Consortium(connections.Consortium):
         self,
         *,
         algorithm: str = ...,
+        analyses: Sequence[str] | None = ...,
         epsilon: Number,
         delta: Number = ...,
         tolerate: int = ...,
@@ -256,6 +260,7 @@ class _AsyncConsortium(connections.AsyncConsortium):
         self,
         *,
         algorithm: str = ...,
+        analyses: Sequence[str] | None = ...,
         epsilon: Number,
         delta: Number = ...,
         tolerate: int = ...,
@@ -273,6 +278,7 @@ class _AsyncConsortium(connections.AsyncConsortium):
         self,
         *,
         algorithm: str = ...,
+        analyses: Sequence[str] | None = ...,
         epsilon: Number,
         delta: Number = ...,
         tolerate: int = ...,
@@ -295,6 +301,7 @@ def simulate(
     schema: given.Schema,
     *,
     algorithm: str = ...,
+    analyses: Sequence[str] | None = ...,
     epsilon: Number,
     delta: Number = ...,
     tolerate: int = ...,

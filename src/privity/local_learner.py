@@ -156,7 +156,7 @@ class LocalLearner:
                     epsilon, delta = first.epsilon, first.delta
             if algorithm == AUTO:
                 assert rows is not None
-                algorithm = choose(declared, [rows.rows], 0, epsilon, delta).algorithm
+                algorithm = choose(declared, [rows.rows], 0, epsilon, delta, self.settings).algorithm
             kind = ALGORITHMS[algorithm]
             kind.check_request(self.settings, stand_in(declared, numbers=not kind.discovers), delta)
             if not kind.discovers and self._when_learnt is None:

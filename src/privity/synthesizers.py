@@ -49,7 +49,7 @@ class Synthesizer(LocalLearner):
     def __init_subclass__(cls) -> None:
         """Show the algorithm's settings where Python shows keyword arguments."""
         kind = ALGORITHMS[cls.algorithm].settings
-        told, hints = declared(kind), {each.name: str(each.type).replace("Fraction", "Number") for each in fields(kind)}
+        told, hints = declared(kind), {each.name: _written(str(each.type)) for each in fields(kind)}
         _, *shared, _ = inspect.signature(Synthesizer.__init__).parameters.values()
         own = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=hints[name])
@@ -62,6 +62,11 @@ class Synthesizer(LocalLearner):
     @property
     def schema_(self) -> Schema:
         return Schema(self.fitted.model.schema)
+
+
+def _written(kind: str) -> str:
+    """What a person writes for a setting of this type."""
+    return kind.replace("Fraction", "Number").replace("tuple[Formula, ...]", "Sequence[str]")
 
 
 CLASSES: dict[str, type[Synthesizer]] = {

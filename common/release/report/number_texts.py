@@ -23,6 +23,11 @@ def percent(share: float | Decimal, digits: int = 2) -> str:
     return f"{text.removeprefix('-') if not float(text) else text}\u00a0%"
 
 
+def real(number: float | None) -> str:
+    """A number of four digits; a dash where there is none."""
+    return "–" if number is None else f"{float(number):.4g}".replace("-", "\u2212")
+
+
 def at_most(share: float) -> str:
     """A difference of shares in percentage points, not below what it is."""
     return f"{math.ceil(1000 * share) / 10:.1f}"

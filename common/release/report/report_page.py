@@ -6,7 +6,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
@@ -15,7 +15,16 @@ from typing import Any
 from privity.common.data.coded_table import CodedTable
 from privity.common.pages import render
 from privity.common.protocol.step_limits import TABLE_CELLS
-from privity.common.release.release_contents import ATTESTATIONS, MEANINGS, RELEASE_FILES, SCORES, Release, files_wanted
+from privity.common.release.queries.declared_analyses import analyses_of
+from privity.common.release.release_contents import (
+    ANALYSES,
+    ATTESTATIONS,
+    MEANINGS,
+    RELEASE_FILES,
+    SCORES,
+    Release,
+    files_wanted,
+)
 from privity.common.release.release_folder import write_release
 from privity.common.release.report import TEMPLATES, number_texts, plain_words, quality
 from privity.common.release.report.distributions import Measured
@@ -74,8 +83,9 @@ class Shown:
 
 
 def write_with_report(folder: Path, release: Release, synthetic: Synthesis) -> None:
-    """Write every file of a release, its report included; as ``write_release``."""
-    write_release(folder, release, synthetic, page_of(release, synthetic.table))
+    """Write every file of a release, declared analyses and its report included; as ``write_release``."""
+    whole = replace(release, analyses=analyses_of(release, synthetic.table))
+    write_release(folder, whole, synthetic, page_of(whole, synthetic.table))
 
 
 def page_of(release: Release, table: CodedTable) -> str:
@@ -103,6 +113,7 @@ def report_page(whole: Overview) -> str:
     """The page of a release."""
     release = whole.release
     sections = [
+        Section("analyses", "Declared analyses", {"analyses": release.analyses}),
         Section(ATTRIBUTES, "Every attribute", attributes(whole)),
         Section(PAIRS, "Which attributes may be studied together", pairs(whole)),
         Section(MEASURED, "What was measured", measured(whole)),
@@ -115,7 +126,11 @@ def report_page(whole: Overview) -> str:
         Section("repeat", "To repeat the run", repeat(release)),
         Section("method", "How the figures are made", {}),
     ]
-    told = {"scores": release.scores is not None, "constraints": "constraints" in release.run}
+    told = {
+        "analyses": release.analyses is not None,
+        "scores": release.scores is not None,
+        "constraints": "constraints" in release.run,
+    }
     return render(
         TEMPLATES,
         "report.html.j2",
@@ -279,7 +294,8 @@ def publication(release: Release) -> dict[str, Any]:
     """The parties, and the files."""
     person, row = largest(release.privacy, "person"), largest(release.privacy, "row")
     parties = release.privacy["parties"]
-    left_out = ({SCORES} if release.scores is None else set()) | ({ATTESTATIONS} if len(parties) == 1 else set())
+    there = {SCORES: release.scores, ANALYSES: release.analyses, ATTESTATIONS: parties[1:] or None}
+    left_out = {name for name, found in there.items() if found is None}
     left_out |= {*RELEASE_FILES} - {*files_wanted(release.run)}
     files = [(file, meaning) for file, meaning in MEANINGS.items() if file not in left_out]
     origin = [

@@ -17,7 +17,9 @@ from privity.common.formats import check, read_json
 from privity.common.release.agreement import disagreements
 from privity.common.release.attestations import read_attestations
 from privity.common.release.marginals_file import read_tables
+from privity.common.release.queries.declared_analyses import analyses_of, nearly
 from privity.common.release.release_contents import (
+    ANALYSES,
     ATTESTATIONS,
     LEARNT_FILES,
     MARGINALS,
@@ -44,7 +46,8 @@ UNFINISHED = (
     " privity sample draws rows, privity report makes the page."
 )
 
-FORMATS = {MODEL: "model", MARGINALS: "marginals", PRIVACY: "privacy", RUN: "run", SCORES: "scores"}
+NOT_ALWAYS = {SCORES: "scores", ANALYSES: "analyses"}
+FORMATS = {MODEL: "model", MARGINALS: "marginals", PRIVACY: "privacy", RUN: "run", **NOT_ALWAYS}
 
 
 def check_release(folder: Path) -> list[str]:
@@ -100,7 +103,7 @@ class _Checking:
         self.problems += found
         self._check_folder(run["files"])
         broken = {Path(problem.file).name for problem in found}
-        named = [name for name in FORMATS if name != SCORES or SCORES in run["files"]]
+        named = [name for name in FORMATS if name not in NOT_ALWAYS or name in run["files"]]
         for name in sorted({*named} - {RUN} - broken):
             self._read(name)
         schema = None if SCHEMA in broken else self._taken(lambda: load_schema(self.folder / SCHEMA))
@@ -141,6 +144,8 @@ class _Checking:
         stated = release.privacy
         words = in_words(stated, len(stated["observers"]) > 1)
         ours = {f"The sentences in {PRIVACY}": stated["in_words"] == words}
+        if table is not None and release.analyses is not None:
+            ours[f"The estimates in {ANALYSES}"] = nearly(analyses_of(release, table), release.analyses)
         if table is not None:
             page = read_regular(self.folder / REPORT, links=False) == page_of(release, table).encode()
             ours = {f"The page {REPORT}": page, **ours}
@@ -175,7 +180,7 @@ class _Checking:
             if path.is_symlink():
                 message, remedy = "it is a link: what it leads to may change.", "Put the file itself there."
                 self.problems.append(Problem(str(path), "", "link", message, remedy))
-            elif path.name not in (RUN, ATTESTATIONS, *RELEASE_FILES, SCORES, *named):
+            elif path.name not in (RUN, ATTESTATIONS, *RELEASE_FILES, *NOT_ALWAYS, *named):
                 message, remedy = f"{RUN} does not name it: it is no part of the release.", "Move it elsewhere."
                 self.problems.append(Problem(str(path), "", "not-named", message, remedy))
 

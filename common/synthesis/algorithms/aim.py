@@ -8,6 +8,7 @@ Deviations from the paper:
   common. What one of them tells is then seldom what another one tells, and a run has few rounds.
 - With a ``target`` the first tables are all pairs with it, which nobody selects. They and the forest of the first round
   make the graph of a tree-augmented naive Bayes classifier (Friedman, Geiger, Goldszmidt 1997).
+- With ``analyses`` the first tables are those that span the regressions (``declared_analyses``).
 - Which values are missing together is measured first (``privity.common.synthesis.learning.missing_together``).
 - Candidates are the pairs of attributes. The score is the distance that a replaced row moves by one.
 - Over K parties each selection is at one party, on its own rows, or from noisy marginals of all pairs (``selection``);
@@ -20,6 +21,7 @@ Privacy: tables and selections compose; epsilon in all, or the run's rho. The mo
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -28,11 +30,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from privity.common.data.noisy_tables import NoisyTable
+from privity.common.data.noisy_tables import Marginal, NoisyTable
+from privity.common.data.regression_formula import Formula
 from privity.common.data.schema import Schema
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
-from privity.common.synthesis.algorithm_settings import NOISE, attribute_name, choice, weight, whole
+from privity.common.synthesis.algorithm_settings import NOISE, attribute_name, choice, formulas, weight, whole
 from privity.common.synthesis.algorithms.algorithm import Algorithm
 from privity.common.synthesis.inference.fit_choice import PGM, Inference, size_of_fit
 from privity.common.synthesis.inference.graphical_model import (
@@ -45,8 +48,18 @@ from privity.common.synthesis.inference.maximum_likelihood import STEPS, STEPS_B
 from privity.common.synthesis.inference.stacked_pairs import Pair
 from privity.common.synthesis.learning.budget_split import one_way_share, tables_for
 from privity.common.synthesis.learning.countable_pairs import check_some_pair
+from privity.common.synthesis.learning.declared_analyses import (
+    ANALYSES,
+    check_noise,
+    check_tables_of,
+    pairs_of,
+    pairs_within,
+    tables_of,
+    weights_of,
+    width,
+)
 from privity.common.synthesis.learning.missing_together import missing_together
-from privity.common.synthesis.learning.one_way_tables import measure_single
+from privity.common.synthesis.learning.one_way_tables import measure_single, near_weights
 from privity.common.synthesis.learning.worst_explained import (
     SELECTIONS,
     Allowed,
@@ -57,7 +70,7 @@ from privity.common.synthesis.learning.worst_explained import (
 )
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
 
-ONE_WAY, MISSING, TARGET = "one-way tables", "missing values", "tables with the target"
+ONE_WAY, MISSING, DECLARED = "one-way tables", "missing values", "declared tables"
 SELECTION, ROUNDS = "selection of tables", "selected tables"
 
 MOST_TABLES = 400
@@ -82,6 +95,7 @@ class Settings:
     target: str | None = attribute_name(
         "an attribute that is to be predicted: its pairs with all others are measured, whatever else", by_default="none"
     )
+    analyses: tuple[Formula, ...] = formulas(ANALYSES)
     cells: int = whole(1 << 18, "most cells of all cliques of the model", 1 << 10, 1 << 22)
     selection: str | None = choice(
         None, "tables are selected by the parties in turn, or by a noisy overview of all", SELECTIONS, by_default=NOISE
@@ -105,6 +119,8 @@ class AIM(Algorithm[Settings]):
     def check_domain(self, schema: Schema, chosen: Settings) -> None:
         """Pairs that are too large are no candidates."""
         check_some_pair(schema)
+        for pure in (False, True):
+            check_tables_of(tables_of(chosen.analyses, schema.domain, pure=pure), schema, chosen.cells)
 
     def may_select(self, settings: Mapping[str, Any]) -> bool:
         return may_select(settings)
@@ -115,19 +131,23 @@ class AIM(Algorithm[Settings]):
         if len(schema.domain) == 1:
             return await _generate(session, await measure_single(session, ONE_WAY, share), None)
         one_way = chosen.one_way or one_way_share(session, share)
-        about = pairs_with(session, chosen.target)
-        tables = max(len(about), chosen.tables or tables_for(session, share))
+        declared = tables_of(chosen.analyses, schema.domain, pure=not share.budget.delta)
+        check_noise(session, share, declared, partial(_widths, chosen, declared))
+        about = _about(session, chosen, declared)
+        held = pairs_within(about)
+        tables = _number(session, share, chosen, held)
         measured = await measure_single(session, ONE_WAY, share * one_way)
         together = await missing_together(session, MISSING, share * (1 - one_way), measured)
         measured = together.tables
-        pairs, done = [*together.pairs, *about], len(about)
+        pairs, done = [*together.pairs, *held], len(held)
         fit: Fit | None = None
+        weights = near_weights(weights_of(about, pure=not share.budget.delta)) if about else []
         if done == tables:
-            measured += await session.measure(TARGET, about, together.left)
+            measured += await session.measure(DECLARED, about, together.left, weights)
             return await _generate(session, measured, fit)
         for_selections, for_tables = together.left * chosen.selecting, together.left * (1 - chosen.selecting)
         if about:
-            measured += await session.measure(TARGET, about, for_tables * Fraction(done, tables))
+            measured += await session.measure(DECLARED, about, for_tables * Fraction(done, tables), weights)
         chooser = await Chooser.start(session, SELECTION, tables - done, for_selections, chosen.selection)
         variance = session.noise_variance(1, for_tables / tables)
         later = LATER_ROUNDS if len(session.party_rows) > 1 else LATER_ALONE
@@ -136,7 +156,7 @@ class AIM(Algorithm[Settings]):
             known = [*measured, *chooser.within(pairs)]
             fit = await session.compute(partial(fit_model, known, schema, rows, fit, STEPS_BETWEEN))
             await chooser.expect(fit.model, variance)
-            open_ = _Open(fit.model, chooser.candidates, forest=done == len(about))
+            open_ = _Open(fit.model, chooser.candidates, forest=done == len(held))
             for _ in range(size):
                 done += 1
                 allowed = await session.compute(partial(open_.within, chosen.cells * done / tables))
@@ -146,12 +166,30 @@ class AIM(Algorithm[Settings]):
         return await _generate(session, [*measured, *chooser.within(pairs)], fit)
 
 
-def pairs_with(session: Session, target: str | None) -> list[Pair]:
-    """The pairs that a target is in, of those that are small enough to be candidates; none without a target."""
-    if target is None:
-        return []
-    place = session.schema.index(target)
-    return [pair for pair in candidate_pairs(session) if place in pair]
+def _about(session: Session, chosen: Settings, declared: Sequence[Marginal]) -> list[Marginal]:
+    """Tables that are measured whatever else: those of declared analyses, and the pairs with a target.
+
+    Of these only such as are small enough to be candidates.
+    """
+    if chosen.target is None:
+        return [*declared]
+    place = session.schema.index(chosen.target)
+    held = pairs_within(declared)
+    return [*declared, *(pair for pair in candidate_pairs(session) if place in pair and pair not in held)]
+
+
+def _number(session: Session, share: Share, chosen: Settings, held: Sequence[Pair]) -> int:
+    """How many tables are measured: a declared one counts as the pairs that it holds, and gets their share."""
+    return max(len(held), chosen.tables or tables_for(session, share))
+
+
+def _widths(chosen: Settings, declared: Sequence[Marginal], session: Session, share: Share) -> list[float]:
+    """Of declared tables, as ``Widths``."""
+    left = (1 - (chosen.one_way or one_way_share(session, share))) * (1 - chosen.selecting)
+    about, domain, pure = _about(session, chosen, declared), session.schema.domain, not share.budget.delta
+    held = pairs_within(about)
+    part = float(left) * len(held) / _number(session, share, chosen, held) / sum(map(pairs_of, about))
+    return [width(math.prod(domain[a] for a in table), part * pairs_of(table), pure=pure) for table in declared]
 
 
 def sizes_of_rounds(tables: int, forest: int, later: int) -> list[int]:

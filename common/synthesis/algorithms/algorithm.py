@@ -10,6 +10,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any, ClassVar, Generic, TypeVar
 
+from privity.common.data.regression_formula import ANALYSES
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
 from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RhoBudget, RunBudget, Share
@@ -127,8 +128,15 @@ class Algorithm(ABC, Generic[S]):
     def unknown(self, settings: Mapping[str, Any]) -> list[Problem]:
         """A fault for each setting that there is not."""
         known = declared(self.settings)
-        remedy = f"Known: {', '.join(known) or 'none'}."
-        return [self._problem(k, "unknown", "there is no such setting.", remedy) for k in settings if k not in known]
+        others = [each.name for each in Algorithm.__subclasses__() if ANALYSES in declared(each.settings)]
+        remedies = {ANALYSES: f"Algorithms that measure declared analyses: {', '.join(sorted(others))}."}
+        return [
+            self._problem(
+                key, "unknown", "there is no such setting.", remedies.get(key, f"Known: {', '.join(known) or 'none'}.")
+            )
+            for key in settings
+            if key not in known
+        ]
 
     def read(self, settings: Mapping[str, Any], schema: Schema) -> S:
         """Settings from the plain document of a run spec; one that is None counts as left out.

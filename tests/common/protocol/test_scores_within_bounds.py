@@ -148,4 +148,4 @@ def test_scores_are_checked_with_the_release(tmp_path: Path) -> None:
 
     assert rules({**scores, "schema_digest": "0" * 64}) == {"other-schema"}
     assert rules({**scores, "scores": []}) == {"minItems"}
-    assert rules(scores, named=False) == {"other-scores", "not-named"}
+    assert rules(scores, named=False) == {"other-files", "not-named"}

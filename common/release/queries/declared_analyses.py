@@ -1,0 +1,92 @@
+"""The regressions that a run declared: their estimates with intervals, and what the synthetic rows say of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import isclose
+from typing import Any
+
+import numpy as np
+
+from privity.common.data.coded_table import CodedTable
+from privity.common.data.regression_formula import ANALYSES, LOGISTIC, read_formula, regression_of
+from privity.common.errors import PrivityError
+from privity.common.release.queries.answer import POPULATION, ROWS
+from privity.common.release.queries.ask import ask
+from privity.common.release.queries.estimator import Estimator
+from privity.common.release.queries.evidence import Evidence
+from privity.common.release.queries.regressions import Regression
+from privity.common.release.release_contents import Release
+
+FORMAT_VERSION = 1
+
+
+def analyses_of(release: Release, table: CodedTable) -> dict[str, Any] | None:
+    """The content of ``analyses.json``; None if the run declared none.
+
+    A regression that cannot be made of this release has the reason in the place of its terms.
+
+    Args:
+        table: the synthetic rows.
+    """
+    texts = release.run["settings"].get(ANALYSES)
+    if not texts:
+        return None
+    estimator = Estimator(Evidence.of(release))
+    target = POPULATION if estimator.evidence.rows_per_person == 1 else ROWS
+    return {
+        "format_version": FORMAT_VERSION,
+        "schema_digest": release.schema.digest,
+        "about": target,
+        "analyses": [_analysis(estimator, table, text, target) for text in texts],
+    }
+
+
+def nearly(one: Any, other: Any) -> bool:
+    """Whether two documents are the same but for what rounding does to numbers on another machine."""
+    if isinstance(one, float) or isinstance(other, float):
+        return isclose(float(one), float(other), rel_tol=1e-6, abs_tol=1e-9) if None not in (one, other) else False
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(nearly(one[key], other[key]) for key in one)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(nearly, one, other))
+    return bool(one == other)
+
+
+def _analysis(estimator: Estimator, table: CodedTable, text: str, target: str) -> dict[str, Any]:
+    schema = estimator.evidence.schema
+    regression = regression_of(read_formula(text, schema, midpoints=True), schema)
+    document = {"formula": text, "regression": regression}
+    try:
+        found = ask(estimator, regression, [text], target=target, extrapolate=True, midpoints=True)
+    except (PrivityError, ArithmeticError, ValueError) as error:
+        # What the run cost must not be lost for one figure.
+        return {**document, "refused": error.message if isinstance(error, PrivityError) else "its figures overflow"}
+    in_rows = dict(_coefficients(table, text, logistic=regression == LOGISTIC))
+    first = found[0]
+    terms = [
+        {
+            "term": each.of["term"],
+            "synthetic": in_rows.get(each.of["term"]),
+            **{key: each.document()[key] for key in ("value", "low", "high", "errors")},
+        }
+        for each in found
+    ]
+    return {
+        **document,
+        "level": first.level,
+        "support": first.support.document(),
+        "notes": list(first.notes),
+        "terms": terms,
+    }
+
+
+def _coefficients(table: CodedTable, text: str, *, logistic: bool) -> Iterator[tuple[str, float]]:
+    """Of the synthetic rows as if they were real; none if these have no such regression."""
+    regression = Regression.of(table.schema, text, logistic=logistic, midpoints=True)
+    columns = [column.astype(np.int64) for column in table.columns]
+    try:
+        fit = regression.fit(columns, regression.complete(columns))
+    except (PrivityError, ArithmeticError, ValueError):
+        return
+    yield from zip(fit.names, fit.coefficients.tolist(), strict=True)
