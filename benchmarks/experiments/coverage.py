@@ -57,7 +57,7 @@ def measure(point: Point, seed: int, data: Data) -> Values:
     asked, of_all = questions(population), OfRows(population)
     truth = [answers(of_all, question) for question in asked]
     table = population.take(generator.integers(0, population.rows, int(point["rows"])))
-    chosen = choose(table.schema, [table.rows], 0, Fraction(point["epsilon"]), Fraction(DELTA), {})
+    chosen = choose(table.schema, [table.rows], 0, Fraction(point["epsilon"]), Fraction(DELTA))
     session = session_over(table, {**point, "delta": DELTA}, chosen.algorithm, {}, generator)
     model = learn(session, chosen.algorithm, {})
     evidence = Evidence(model, list(session.record.measured), session.noise_variables, chosen.algorithm, session.rows)

@@ -50,7 +50,7 @@ def measure(point: Point, seed: int, data: Data) -> Values:
     started = time.perf_counter()
     model = learn(session, point["method"], {})
     seconds = time.perf_counter() - started
-    taken = choose(table.schema, session.party_rows, 0, Fraction(point["epsilon"]), Fraction(point["delta"]), {})
+    taken = choose(table.schema, session.party_rows, 0, Fraction(point["epsilon"]), Fraction(point["delta"]))
     return {
         "taken": taken.algorithm, "reason": taken.reason, "seconds": round(seconds, 2), "rows": table.rows,
         **distances(table, model.sample(table.rows, generator)),

@@ -66,7 +66,7 @@ def choose(
     tolerate: int,
     epsilon: Fraction,
     delta: Fraction,
-    settings: Mapping[str, Any],
+    settings: Mapping[str, Any] | None = None,
 ) -> Chosen:
     """The algorithm for a table of this schema.
 
@@ -78,7 +78,7 @@ def choose(
     Raises:
         PrivityError, ProblemsFound: other settings, or analyses that cannot be measured.
     """
-    check_automatic(settings)
+    check_automatic(settings or {})
     closed = stand_in(schema)
     if settings:
         ALGORITHMS["aim"].check(settings, closed)

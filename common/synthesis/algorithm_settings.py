@@ -139,8 +139,8 @@ def formulas(meaning: str) -> Any:
             raise BadValueError(f"{'; '.join(faults)}.", " ".join(hints))
         return tuple(found)
 
-    how = Setting(read, None, "formula", "list of texts", f"1 to {MOST_FORMULAS}, such as {EXAMPLE}", meaning, "none")
-    return _field(how, ())
+    how = Setting(read, None, "formula", "list of texts", f"1 to {MOST_FORMULAS} formulas", meaning, "none")
+    return _field(how, None)
 
 
 def _one_of(value: Any, options: Sequence[str]) -> str:

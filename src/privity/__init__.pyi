@@ -59,7 +59,7 @@ class AIM(Synthesizer):
         selecting: Number = ...,
         tables: int | None = ...,
         target: str | None = ...,
-        analyses: Sequence[str] = ...,
+        analyses: Sequence[str] | None = ...,
         cells: int = ...,
         selection: str | None = ...,
     ) -> None: ...
@@ -72,7 +72,7 @@ class AllPairs(Synthesizer):
         population: str,
         delta: Number = ...,
         ledger: Path | str | None = ...,
-        analyses: Sequence[str] = ...,
+        analyses: Sequence[str] | None = ...,
     ) -> None: ...
 
 class DPCCBN(Synthesizer):

@@ -105,7 +105,7 @@ def test_settings_are_keyword_arguments_of_the_kinds_that_a_run_spec_has():
 
 def test_a_keyword_argument_that_there_is_not_is_refused_with_those_that_there_are():
     with pytest.raises(
-        ProblemsFound, match=r"settings of aim: round: .*Known: one_way, selecting, tables, target, cells"
+        ProblemsFound, match=r"settings of aim: round: .*Known: one_way, selecting, tables, target, analyses, cells"
     ) as caught:
         AIM("1", population="patients", round=2, settings={})
     assert [problem.field for problem in caught.value.problems] == ["round", "settings"]

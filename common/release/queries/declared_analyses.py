@@ -19,6 +19,8 @@ from privity.common.release.queries.regressions import Regression
 from privity.common.release.release_contents import Release
 
 FORMAT_VERSION = 1
+LONGEST = 2000
+"""Of a reason."""
 
 
 def analyses_of(release: Release, table: CodedTable) -> dict[str, Any] | None:
@@ -61,7 +63,10 @@ def _analysis(estimator: Estimator, table: CodedTable, text: str, target: str) -
         found = ask(estimator, regression, [text], target=target, extrapolate=True, midpoints=True)
     except (PrivityError, ArithmeticError, ValueError) as error:
         # What the run cost must not be lost for one figure.
-        return {**document, "refused": error.message if isinstance(error, PrivityError) else "its figures overflow"}
+        return {
+            **document,
+            "refused": error.message[:LONGEST] if isinstance(error, PrivityError) else "its figures overflow",
+        }
     in_rows = dict(_coefficients(table, text, logistic=regression == LOGISTIC))
     first = found[0]
     terms = [

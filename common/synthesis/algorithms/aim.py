@@ -95,7 +95,7 @@ class Settings:
     target: str | None = attribute_name(
         "an attribute that is to be predicted: its pairs with all others are measured, whatever else", by_default="none"
     )
-    analyses: tuple[Formula, ...] = formulas(ANALYSES)
+    analyses: tuple[Formula, ...] | None = formulas(ANALYSES)
     cells: int = whole(1 << 18, "most cells of all cliques of the model", 1 << 10, 1 << 22)
     selection: str | None = choice(
         None, "tables are selected by the parties in turn, or by a noisy overview of all", SELECTIONS, by_default=NOISE

@@ -49,7 +49,7 @@ ONE_WAY = Fraction(1, 10)
 class Settings:
     """Settings of all pairs, all public."""
 
-    analyses: tuple[Formula, ...] = formulas(ANALYSES)
+    analyses: tuple[Formula, ...] | None = formulas(ANALYSES)
 
 
 class AllPairs(Algorithm[Settings]):

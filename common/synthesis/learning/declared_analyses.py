@@ -35,13 +35,13 @@ Widths = Callable[[Session, Share], Sequence[float]]
 table that gets all of the share: ``width`` of each."""
 
 
-def tables_of(analyses: Sequence[Formula], domain: Sequence[int], *, pure: bool) -> list[Marginal]:
+def tables_of(analyses: Sequence[Formula] | None, domain: Sequence[int], *, pure: bool) -> list[Marginal]:
     """Tables that span the sums which the regressions are made of; none is within another one.
 
     Pairs are made wider where that tells more of them for the same price.
     """
     found: set[Marginal] = set()
-    for analysis in analyses:
+    for analysis in analyses or ():
         places = analysis.attributes
         together = pair_tables(tuple(domain[a] for a in places), pure=pure).tables
         found |= {tuple(places[a] for a in table) for table in together}

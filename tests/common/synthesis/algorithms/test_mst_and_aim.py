@@ -247,7 +247,7 @@ def test_aim_measures_a_pair_again_where_nothing_else_is_left(make_table):
 def test_aim_measures_all_pairs_with_a_target_before_it_selects_any(tables, parties):
     owners = [known(900, seed) for seed in range(parties)]
     session, _ = run(owners, "aim", Fraction(3), {"target": "A3", "tables": tables})
-    with_target = [table.attributes for phase, table in session.record.measured if phase == aim.TARGET]
+    with_target = [table.attributes for phase, table in session.record.measured if phase == aim.DECLARED]
     assert with_target == [(0, 3), (1, 3), (2, 3), (3, 4)]
     assert len(chosen_pairs(session, "aim")) == max(0, tables - 4)
     assert {release.ledger.spent() for release in session.backend.releases} == {3}
