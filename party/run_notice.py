@@ -12,6 +12,7 @@ from fractions import Fraction
 from itertools import product
 
 from privity.common.consortium.manifest_file import ManifestFile
+from privity.common.data.regression_formula import ANALYSES
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.budget import readable
@@ -181,10 +182,13 @@ def sections(
 
 def _asked(spec: RunSpec, schema: Schema) -> Iterator[str]:
     names = schema.over(spec.attributes).names
-    settings = f" with the settings {json.dumps(spec.settings, default=str)}" if spec.settings else ""
+    others = {name: value for name, value in spec.settings.items() if name != ANALYSES}
+    settings = f" with the settings {json.dumps(others, default=str)}" if others else ""
     yield f"{spec.algorithm}{settings} over {len(spec.members)} parties: {', '.join(spec.members)}."
     yield ALGORITHMS[spec.algorithm].title
     yield f"It is about {len(names)} attributes: {', '.join(names)}."
+    if analyses := spec.settings.get(ANALYSES):
+        yield f"Regressions whose tables it measures and whose estimates it publishes: {'; '.join(analyses)}."
     if found := [attribute.name for attribute in schema.over(spec.attributes).attributes if attribute.discover]:
         yield f"Domains that it discovers: those of {', '.join(found)}."
     stated = schema.over(spec.attributes)

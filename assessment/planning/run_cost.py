@@ -21,6 +21,7 @@ from privity.common.protocol.secure_sum_method import sum_kind
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.release.report.quality import CHANGED
 from privity.common.release.synthetic_rows import check_release_size
+from privity.common.runs.carried_analyses import check_carried
 from privity.common.runs.modelled_together import Together, foreseen, in_words
 from privity.common.runs.planned_run import planned_session, rehearse
 from privity.common.synthesis.algorithms import ALGORITHMS
@@ -83,6 +84,7 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
     if not ALGORITHMS[name].discovers:
         schema = stand_in(schema)
     ALGORITHMS[name].check_request(request["settings"], schema, delta)
+    check_carried(name, request["settings"], schema, [*rows.values()], tolerate, learning, delta)
     check_evaluation(evaluation, name, epsilon, schema)
     check_release_size(request.get("rows") or 0, schema)
     settings = request["settings"]

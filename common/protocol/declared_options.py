@@ -42,6 +42,7 @@ class Kind:
         read: a value of a run request that fits the schema, for programs.
         write: the inverse of ``read``.
         of_plan: a value of a plan, where texts of numbers have one spelling; raises ValueError or TypeError.
+        between: what stands between several values in a form.
     """
 
     schema: Mapping[str, Any]
@@ -51,6 +52,7 @@ class Kind:
     read: Callable[[Any], Any] = lambda value: value
     write: Callable[[Any], Any] = lambda value: value
     of_plan: Callable[[Any], Any] = lambda value: value
+    between: str = ","
 
 
 @dataclass(frozen=True)
@@ -135,10 +137,13 @@ def exact(parse: Callable[[Number, str], Fraction]) -> Kind:
     return Kind(schema, str, "Number", given, read, str, fraction)
 
 
-def names(most: int | None = None, *, least: int = 1, commas: bool = False, once: bool = True) -> Kind:
+def names(
+    most: int | None = None, *, least: int = 1, commas: bool = False, once: bool = True, between: str = ","
+) -> Kind:
     """Several names, on a command line in one text with commas or one at a time.
 
     Args:
+        between: what stands between them in a form.
         once: whether the format of a request refuses one that is named twice.
     """
 
@@ -151,7 +156,7 @@ def names(most: int | None = None, *, least: int = 1, commas: bool = False, once
     bounds: dict[str, Any] = {"minItems": least} if least else {}
     bounds |= {} if most is None else {"maxItems": most}
     schema = {"type": "array", **bounds, **({"uniqueItems": True} if once else {}), "items": item}
-    return Kind(schema, str if commas else list[str], "Sequence[str]", given, tuple, list, _texts)
+    return Kind(schema, str if commas else list[str], "Sequence[str]", given, tuple, list, _texts, between)
 
 
 def _texts(value: Any) -> tuple[str, ...]:

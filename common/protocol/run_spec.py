@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -53,11 +52,6 @@ class RunSpec(RunTerms):
     run: str
     members: tuple[str, ...]
     manifest_digest: str
-
-    @property
-    def learning_epsilon(self) -> Fraction:
-        """What is left for the algorithm."""
-        return self.epsilon - (self.evaluation.epsilon if self.evaluation else 0)
 
     def to_dict(self) -> dict[str, Any]:
         return {

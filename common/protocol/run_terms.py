@@ -120,7 +120,8 @@ class RunTerms:
             Option(
                 "a regression that will be made, such as \"income ~ age + C(region)\": the tables that span it are"
                 " measured, and the release has its estimate (docs/statistics.md)",
-                names(MOST_FORMULAS), by_default="none", takers=EVERY, key=("settings", ANALYSES), flag="analysis",
+                names(MOST_FORMULAS, between=";"), by_default="none", takers=EVERY, key=("settings", ANALYSES),
+                flag="analysis", label="Regressions that will be made (several between semicolons)",
             ),
         )
     )  # fmt: skip
@@ -173,6 +174,11 @@ class RunTerms:
             ),
         )
     )  # fmt: skip
+
+    @property
+    def learning_epsilon(self) -> Fraction:
+        """What is left for the algorithm."""
+        return self.epsilon - (self.evaluation.epsilon if self.evaluation else 0)
 
     def terms(self) -> dict[str, Any]:
         """Its fields that ``RunTerms`` declares, by name."""

@@ -15,6 +15,7 @@ from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import PrivityError, Problem, ProblemsFound
 from privity.common.privacy.budget import parse_epsilon
 from privity.common.runs.automatic_choice import LIKELY_ROWS
+from privity.common.runs.run_request import OPTIONS
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.deploy.operator.operator_folder import newest_manifest
 
@@ -33,13 +34,16 @@ class Faults:
         self.problems.append(Problem(COMMAND_LINE, option, "bad-option", message, remedy))
 
     def collect(self, option: str, make: Callable[[], Found]) -> Found | None:
-        """What is made, or None and one fault more."""
+        """What is made, or None and one fault more: of this option, or of that which the fault names."""
         try:
             return make()
         except ProblemsFound as error:
             self.problems += error.problems
         except PrivityError as error:
-            self.add(option, error.message.removeprefix(f"{option.strip('-')}: ").rstrip(".") + ".", error.remedy)
+            asked, named = option.strip("-"), str(error.fields.get("option"))
+            if named != asked and named in OPTIONS:
+                asked, option = named, option.replace(asked, named)
+            self.add(option, error.message.removeprefix(f"{asked}: ").rstrip(".") + ".", error.remedy)
         return None
 
     def raise_any(self) -> None:

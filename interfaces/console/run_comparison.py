@@ -129,7 +129,7 @@ def _given(option: Option, text: str) -> Any:
     if option.kind.command is int and text.isdecimal() and len(text) <= MOST_DIGITS:
         return int(text)
     if option.kind.schema.get("type") == "array":
-        return [name for name in map(str.strip, text.split(",")) if name] or None
+        return [name for name in map(str.strip, text.split(option.kind.between)) if name] or None
     return text or None
 
 

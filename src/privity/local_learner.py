@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Self
 import pandas as pd
 
 from privity.common.data import schema as read
+from privity.common.data.regression_formula import ANALYSES
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats import require
 from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
@@ -33,6 +34,7 @@ from privity.common.protocol.session import Session, complete
 from privity.common.public_names import public
 from privity.common.release.shortcomings import beyond_note, modelled_alone
 from privity.common.runs.automatic_choice import check_automatic, choose
+from privity.common.runs.carried_analyses import check_carried
 from privity.common.runs.modelled_together import told_of_one_owner
 from privity.common.runs.planned_run import planned_session
 from privity.common.runs.rehearsed_release import rehearse_release
@@ -159,6 +161,10 @@ class LocalLearner:
                 algorithm = choose(declared, [rows.rows], 0, epsilon, delta, self.settings).algorithm
             kind = ALGORITHMS[algorithm]
             kind.check_request(self.settings, stand_in(declared, numbers=not kind.discovers), delta)
+            if self.settings.get(ANALYSES):
+                told("reading the rows")
+                rows = rows or coded(declared, population.rows_per_person)
+                check_carried(algorithm, self.settings, declared, [rows.rows], 0, epsilon, delta)
             if not kind.discovers and self._when_learnt is None:
                 warn_of_unkept_rules(declared)
             budget = kind.budget(self.settings, epsilon, delta)

@@ -56,6 +56,7 @@ FORMAT_OF_SECTION = {
     "run.json": "run",
     "attestations.json": "attestations",
     "marginals.json": "marginals",
+    "analyses.json": "analyses",
     "scores.json": "scores",
     "model.json": "model",
     "evaluation.json": "evaluation",
@@ -207,7 +208,7 @@ def load_example(name, content, folder):
         case "model.json":
             schema = load_schema("visits.schema.json")
             assert load_model(formats.read_json(path), schema, name).to_dict()["nodes"]
-        case "marginals.json" | "scores.json" | "evaluation.json":
+        case "marginals.json" | "analyses.json" | "scores.json" | "evaluation.json":
             document = formats.read_json(path)
             formats.require(document, FORMAT_OF_SECTION[name], name)
             digest = document.get("schema_digest", document.get("schema_digest"))

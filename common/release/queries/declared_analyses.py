@@ -19,6 +19,7 @@ from privity.common.release.queries.regressions import Regression
 from privity.common.release.release_contents import Release
 
 FORMAT_VERSION = 1
+ROUNDING = 1e-4
 LONGEST = 2000
 """Of a reason."""
 
@@ -44,14 +45,20 @@ def analyses_of(release: Release, table: CodedTable) -> dict[str, Any] | None:
     }
 
 
-def nearly(one: Any, other: Any) -> bool:
-    """Whether two documents are the same but for what rounding does to numbers on another machine."""
-    if isinstance(one, float) or isinstance(other, float):
-        return isclose(float(one), float(other), rel_tol=1e-6, abs_tol=1e-9) if None not in (one, other) else False
+def nearly(one: Any, other: Any, within: float = 0.0) -> bool:
+    """Whether two documents are the same but for what rounding does to numbers on another machine.
+
+    Args:
+        within: how far numbers may be apart besides: in a term, a part of its interval.
+    """
     if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(nearly(one[key], other[key]) for key in one)
+        if isinstance(one.get("low"), float) and isinstance(one.get("high"), float):
+            within = ROUNDING * (one["high"] - one["low"])
+        return one.keys() == other.keys() and all(nearly(one[key], other[key], within) for key in one)
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(nearly, one, other))
+        return len(one) == len(other) and all(nearly(each, its, within) for each, its in zip(one, other, strict=True))
+    if isinstance(one, float) and other is not None:
+        return isclose(one, float(other), rel_tol=ROUNDING, abs_tol=within)
     return bool(one == other)
 
 
@@ -63,10 +70,8 @@ def _analysis(estimator: Estimator, table: CodedTable, text: str, target: str) -
         found = ask(estimator, regression, [text], target=target, extrapolate=True, midpoints=True)
     except (PrivityError, ArithmeticError, ValueError) as error:
         # What the run cost must not be lost for one figure.
-        return {
-            **document,
-            "refused": error.message[:LONGEST] if isinstance(error, PrivityError) else "its figures overflow",
-        }
+        reason = error.message[:LONGEST] if isinstance(error, PrivityError) else "its figures overflow"
+        return {**document, "refused": reason}
     in_rows = dict(_coefficients(table, text, logistic=regression == LOGISTIC))
     first = found[0]
     terms = [

@@ -122,6 +122,11 @@ class AIM(Algorithm[Settings]):
         for pure in (False, True):
             check_tables_of(tables_of(chosen.analyses, schema.domain, pure=pure), schema, chosen.cells)
 
+    def check_noise(self, session: Session, share: Share, chosen: Settings) -> None:
+        """Analyses that are declared."""
+        declared = tables_of(chosen.analyses, session.schema.domain, pure=not share.budget.delta)
+        check_noise(session, share, declared, partial(_widths, chosen, declared))
+
     def may_select(self, settings: Mapping[str, Any]) -> bool:
         return may_select(settings)
 
@@ -132,7 +137,6 @@ class AIM(Algorithm[Settings]):
             return await _generate(session, await measure_single(session, ONE_WAY, share), None)
         one_way = chosen.one_way or one_way_share(session, share)
         declared = tables_of(chosen.analyses, schema.domain, pure=not share.budget.delta)
-        check_noise(session, share, declared, partial(_widths, chosen, declared))
         about = _about(session, chosen, declared)
         held = pairs_within(about)
         tables = _number(session, share, chosen, held)

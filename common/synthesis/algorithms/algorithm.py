@@ -81,6 +81,9 @@ class Algorithm(ABC, Generic[S]):
         """Refuse attributes too large for what the algorithm counts: pairs of a tree, unless it says otherwise."""
         check_tree(schema)
 
+    def check_noise(self, session: Session, share: Share, chosen: S) -> None:
+        """Refuse what the noise of the share would hide, by public numbers; ``PrivityError``: bad-option."""
+
     def implied(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What takes the place of defaults because of other settings, which are unread."""
         return {}

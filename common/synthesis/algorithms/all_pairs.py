@@ -67,12 +67,17 @@ class AllPairs(Algorithm[Settings]):
             named = f"all {len(schema.attributes)} attributes together"
             raise PrivityError(Catalogue.DOMAIN_TOO_LARGE, attributes=named, cells=cells, limit=LARGEST_MODEL)
 
+    def check_noise(self, session: Session, share: Share, chosen: Settings) -> None:
+        """Analyses that are declared."""
+        domain, pure = session.schema.domain, not share.budget.delta
+        declared = tables_of(chosen.analyses, domain, pure=pure)
+        check_noise(session, share, declared, partial(_widths, declared, *_tables(tuple(domain), declared, pure=pure)))
+
     async def run(self, session: Session, share: Share, chosen: Settings) -> JunctionTreeModel:
         """Measure all tables in one round; then estimate and generate."""
         domain, pure = session.schema.domain, not share.budget.delta
         declared = tables_of(chosen.analyses, domain, pure=pure)
         tables, weights = _tables(tuple(domain), declared, pure=pure)
-        check_noise(session, share, declared, partial(_widths, declared, tables, weights))
         measured = await session.measure(TABLES, tables, share, near_weights(weights))
         return await fit_cliques(session, tree_over(tables, domain), measured, PGM)
 

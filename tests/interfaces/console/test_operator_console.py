@@ -63,6 +63,9 @@ def test_an_operator_plans_submits_stops_discards_and_fetches(tmp_path: Path) ->
         assert body.count(" autofocus") == 1
         page = operator.post("/new/plan", {**ASKED, "tolerate": "one"})
         assert "'one' is no whole number from 1 on. Give 1 or more." in page.text
+        page = operator.post("/new/plan", {**ASKED, "algorithm": "aim", "analyses": "nobody ~ age; nose ~ age"})
+        assert "'nobody' is unknown; 'nose ~ age': 'nose' is unknown" in page.text
+        assert re.search(r'id="analyses"[^>]*aria-invalid="true"', page.body.decode())
         assert operator.post("/new/plan", {**ASKED, "algorithm": "<none>"}).status == 400
         assert operator.get("/new/plan/none").status == 400
 

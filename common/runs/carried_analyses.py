@@ -1,0 +1,42 @@
+"""Whether a run can carry the analyses that it declares: told by public numbers, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from privity.common.data.regression_formula import ANALYSES
+from privity.common.data.schema import Schema
+from privity.common.runs.planned_run import planned_session
+from privity.common.synthesis.algorithms import ALGORITHMS
+from privity.common.synthesis.learning.domain_discovery import stand_in
+
+
+def check_carried(
+    algorithm: str,
+    settings: Mapping[str, Any],
+    schema: Schema,
+    party_rows: Sequence[int],
+    tolerate: int,
+    epsilon: Fraction,
+    delta: Fraction,
+) -> None:
+    """Refuse declared analyses that the noise would hide.
+
+    Args:
+        settings: unread.
+        schema: of the attributes that the run is about; an open domain is taken to be as large as it may be.
+        party_rows: public numbers of rows, one for each party.
+        tolerate: t; 0 for one party alone.
+        epsilon: of the algorithm, without an evaluation's.
+
+    Raises:
+        PrivityError: bad-option, with the epsilon from which on they are carried; ProblemsFound: bad settings.
+    """
+    if not settings.get(ANALYSES):
+        return
+    kind = ALGORITHMS[algorithm]
+    parties = {f"party {place}": rows for place, rows in enumerate(party_rows, start=1)}
+    session = planned_session(stand_in(schema), parties, tolerate, kind.budget(settings, epsilon, delta))
+    kind.check_noise(session, session.budget.whole, kind.read(settings, session.schema))
