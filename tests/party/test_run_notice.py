@@ -165,11 +165,14 @@ def test_delta_attributes_settings_and_the_way_of_summing_are_named() -> None:
     assert "which is epsilon 1, delta 9.53674e-7." in words
     assert "It is about 2 attributes: A0, A2." in words
     assert '{"composition": "zcdp"}' in words
-    words = "\n".join(told(replace(SPEC, algorithm="aim", settings={"analyses": ["A0 ~ C(A1)", "A2 ~ C(A0)"]})))
-    assert "Regressions whose tables it measures and whose estimates it publishes: A0 ~ C(A1); A2 ~ C(A0)." in words
-    assert "with the settings" not in words
     assert "hidden by pairwise masks" in words
     assert "under noise of which any 1 parties' share is enough" in words
+
+
+def test_declared_analyses_are_told_as_such() -> None:
+    words = "\n".join(told(replace(SPEC, algorithm="aim", settings={"analyses": ["A0 ~ C(A1)", "A0 ~ C(A2)"]})))
+    assert "Regressions whose tables it measures and whose estimates it publishes: A0 ~ C(A1); A0 ~ C(A2)." in words
+    assert "with the settings" not in words
 
 
 def test_it_is_said_that_the_curator_is_not_bound_to_the_shares() -> None:
