@@ -17,13 +17,15 @@ import numpy as np
 
 from benchmarks.data import Data
 from benchmarks.experiment import CODE, Experiment, Point, Record, Table, Text, Values, markdown
-from benchmarks.methods.analyst_queries import OfRows, answers, questions
+from benchmarks.methods.analyst_queries import OfRows, answers, declared_analyses, questions
 from benchmarks.methods.learning import learn, session_over
+from privity.common.errors import PrivityError
 from privity.common.release.queries.answer import Answer
 from privity.common.release.queries.estimator import Estimator
 from privity.common.release.queries.evidence import Evidence
 from privity.common.release.queries.support import EXTRAPOLATED, IMPLIED, MEASURED
 from privity.common.runs.automatic_choice import choose
+from privity.common.runs.carried_analyses import check_carried
 
 DELTA = "1e-9"
 RUNS = 20
@@ -47,19 +49,28 @@ SETTINGS = (
 TUNED = "adult", "nltcs"
 """On these the method was built; the others are only reported."""
 
-KINDS = MEASURED, IMPLIED, EXTRAPOLATED
+DECLARED = "declared"
+KINDS = MEASURED, DECLARED, IMPLIED, EXTRAPOLATED
 SHORT = 0.8
 """Coverage below which a question of a setting falls short."""
 
 
 def measure(point: Point, seed: int, data: Data) -> Values:
     population, generator = data.table(point["data"]), np.random.default_rng([seed, int(point["rows"])])
-    asked, of_all = questions(population), OfRows(population)
+    declared, of_all = declared_analyses(population), OfRows(population)
+    asked = [*questions(population), *declared]
     truth = [answers(of_all, question) for question in asked]
     table = population.take(generator.integers(0, population.rows, int(point["rows"])))
-    chosen = choose(table.schema, [table.rows], 0, Fraction(point["epsilon"]), Fraction(DELTA))
-    session = session_over(table, {**point, "delta": DELTA}, chosen.algorithm, {}, generator)
-    model = learn(session, chosen.algorithm, {})
+    budget = Fraction(point["epsilon"]), Fraction(DELTA)
+    settings: dict[str, Any] = {"analyses": [formula for _, (formula,), _ in declared]}
+    try:
+        chosen = choose(table.schema, [table.rows], 0, *budget, settings)
+        check_carried(chosen.algorithm, settings, table.schema, [table.rows], 0, *budget)
+    except PrivityError:
+        settings, asked = {}, asked[: -len(declared)]
+        chosen = choose(table.schema, [table.rows], 0, *budget)
+    session = session_over(table, {**point, "delta": DELTA}, chosen.algorithm, settings, generator)
+    model = learn(session, chosen.algorithm, settings)
     evidence = Evidence(model, list(session.record.measured), session.noise_variables, chosen.algorithm, session.rows)
     estimator = Estimator(evidence)
     started = time.perf_counter()
@@ -69,15 +80,16 @@ def measure(point: Point, seed: int, data: Data) -> Values:
     real = [answers(OfRows(table), question) for question in asked]
     found = []
     for place, true in enumerate(truth):
+        known = DECLARED if settings and place >= len(asked) - len(declared) else None
         for part, wanted in enumerate(true or ()):
             if wanted.value is None:
                 continue
             here, plain, best = (_part(each[place], part) for each in (told, naive, real))
             found.append({
-                "question": f"{place}.{part}", "kind": None if here is None else here.support.kind,
+                "question": f"{place}.{part}", "kind": known or (None if here is None else here.support.kind),
                 "r2": None if here is None else round(here.support.r2, 4), "answer": _judged(here, wanted.value),
                 "naive": _judged(plain, wanted.value), "real": _judged(best, wanted.value),
-                "as supported": _as_supported(here, wanted.value),
+                "as supported": _as_supported(here, wanted.value), "model": _model_error(here),
             })  # fmt: skip
     return {"algorithm": chosen.algorithm, "seconds": round(seconds, 2), "answers": found}
 
@@ -100,6 +112,14 @@ def _as_supported(found: Answer | None, truth: float) -> bool | None:
         return None
     reach = 1.96 * float(np.hypot(found.errors["sampling"], found.errors["noise"]))
     return bool(abs(found.value - truth) <= reach)
+
+
+def _model_error(found: Answer | None) -> float | None:
+    """Standard error of the model beside that of sampling and noise."""
+    if found is None or not np.isfinite(found.standard_error):
+        return None
+    beside = float(np.hypot(found.errors["sampling"], found.errors["noise"]))
+    return round(found.errors["model"] / beside, 3) if beside else None
 
 
 def points(quick: bool) -> list[Point]:

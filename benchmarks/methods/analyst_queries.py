@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,9 @@ from privity.common.release.sampling_conditions import Given
 
 DRAWN = 0
 """Seed of the questions."""
+
+DECLARED = 1
+"""Of the regressions that a run declares."""
 
 LEAST_SHARE = 0.01
 """Of the population, that a value must have which is asked for."""
@@ -101,11 +104,30 @@ def questions(table: CodedTable) -> list[Question]:
         found += [("correlation", [schema.names[a] for a in pair], {"midpoints": True}) for pair in pairs]
     two = [place for place in few if schema.attributes[place].values == 2]
     for _ in range(REGRESSIONS):
-        (response,) = some(1, two)
-        terms = some(3, [p for p in {*numbers, *few} if p != response])
-        formula = f'"{schema.names[response]}" ~ {" + ".join(f"{chr(34)}{schema.names[t]}{chr(34)}" for t in terms)}'
-        found.append(("logistic", [formula], {"midpoints": True}))
+        found.append(("logistic", [_formula(schema, *some(1, two), some, {*numbers, *few})], {"midpoints": True}))
     return found
+
+
+def declared_analyses(table: CodedTable) -> list[Question]:
+    """Regressions that every run on a table declares: of a response of two values; of a number, if there is one."""
+    generator, schema = np.random.default_rng(DECLARED), table.schema
+
+    def some(count: int, among: Sequence[int]) -> list[int]:
+        return generator.choice(np.array(among), count, replace=False).tolist()
+
+    few = [p for p, attribute in enumerate(schema.attributes) if attribute.values <= FEW_VALUES]
+    two = [p for p in few if schema.attributes[p].values == 2]
+    numbers = [p for p in range(len(schema.names)) if _is_number(schema, p)]
+    found: list[Question] = [("logistic", [_formula(schema, *some(1, two), some, {*few})], {"midpoints": True})]
+    if numbers:
+        found.append(("linear", [_formula(schema, *some(1, numbers), some, {*few})], {"midpoints": True}))
+    return found
+
+
+def _formula(schema: Schema, response: int, some: Callable[[int, Sequence[int]], list[int]], terms: set[int]) -> str:
+    """A response by three of these attributes."""
+    named = [f'"{schema.names[place]}"' for place in (response, *some(3, [p for p in terms if p != response]))]
+    return f"{named[0]} ~ {' + '.join(named[1:])}"
 
 
 def _is_number(schema: Schema, place: int) -> bool:
