@@ -28,6 +28,7 @@ from privity.common.release.release_contents import (
 from privity.common.release.release_folder import write_release
 from privity.common.release.report import TEMPLATES, number_texts, plain_words, quality
 from privity.common.release.report.distributions import Measured
+from privity.common.release.report.estimates import Estimates, estimates
 from privity.common.release.report.heat_map_drawing import heat_map
 from privity.common.release.report.histogram_drawing import Histogram, histogram, lying
 from privity.common.release.report.model_structure import structures
@@ -116,6 +117,7 @@ def report_page(whole: Overview) -> str:
         Section("analyses", "Declared analyses", {"analyses": release.analyses}),
         Section(ATTRIBUTES, "Every attribute", attributes(whole)),
         Section(PAIRS, "Which attributes may be studied together", pairs(whole)),
+        Section("estimates", "Means and shares, with intervals", {"estimates": shown_estimates(whole)}),
         Section(MEASURED, "What was measured", measured(whole)),
         Section("scores", "How good it is, by the owners", {"scores": release.scores}),
         Section("constraints", "Declared rules", {"rules": release.run.get("constraints")}),
@@ -209,6 +211,11 @@ def pairs(whole: Overview) -> dict[str, Any]:
         "standing": standing,
         "heat_map": heat_map(listed, names) if listed else None,
     }
+
+
+def shown_estimates(whole: Overview) -> Estimates:
+    """Means, shares and cross-tabs."""
+    return estimates(whole.release, whole.table, whole.strongest(len(whole.pairs)))
 
 
 def _together(whole: Overview) -> list[tuple[str, dict[Standing, list[str]]]]:

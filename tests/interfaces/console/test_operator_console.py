@@ -79,6 +79,9 @@ def test_an_operator_plans_submits_stops_discards_and_fetches(tmp_path: Path) ->
         assert operator.get("/runs").text.count("one-way") == 1
         assert operator.get("/runs/autumn/files/report.html").status == 404
         assert operator.post("/runs/autumn/fetch").status == 303
+        page = operator.get("/runs/autumn").body.decode()
+        assert "report.html#estimates" in page
+        assert "report.html#analyses" not in page
         report = operator.get("/runs/autumn/files/report.html")
         assert report.status == 200
         assert report.headers["content-security-policy"].startswith("sandbox;")

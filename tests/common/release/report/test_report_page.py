@@ -119,13 +119,13 @@ def test_the_page_is_read_in_its_order_and_its_headings_are_nested(tmp_path):
     sections = [text for level, text in page.headings if level == 2]
     assert sections == [
         "How good is it?", "How well are people protected?", "What not to use it for", "May it be published?",
-        "Every attribute", "Which attributes may be studied together", "What was measured", "The guarantee",
-        "Privacy budget", "Who published it, and its files", "What was sent", "To repeat the run",
+        "Every attribute", "Which attributes may be studied together", "Means and shares, with intervals",
+        "What was measured", "The guarantee", "Privacy budget", "Who published it, and its files", "What was sent", "To repeat the run",
         "How the figures are made",
     ]  # fmt: skip
     contents = page.text[: page.text.index("A bar")]
     places = [contents.rindex(name) for name in sections[4:] if name in contents]
-    assert len(places) == 9
+    assert len(places) == 10
     assert places[1:] == sorted(places[1:])
     anchors = {attrs["id"] for _, attrs in page.tags if attrs.get("id")}
     targets = [attrs["href"] for tag, attrs in page.tags if tag == "a"]
