@@ -79,7 +79,7 @@ def measure(point: Point, seed: int, data: Data) -> Values:
     naive = [answers(OfRows(model.sample(table.rows, generator)), question) for question in asked]
     real = [answers(OfRows(table), question) for question in asked]
     found = []
-    for place, true in enumerate(truth):
+    for place, true in enumerate(truth[: len(asked)]):
         known = DECLARED if settings and place >= len(asked) - len(declared) else None
         for part, wanted in enumerate(true or ()):
             if wanted.value is None:
