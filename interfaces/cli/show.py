@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from textwrap import wrap
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from privity.common.data.attribute import Attribute
 from privity.common.pages.drawing import shortened
-from privity.common.release.release_contents import SCORES, files_wanted
+from privity.common.release.release_contents import ANALYSES, SCORES, files_wanted
 from privity.common.release.report import plain_words
 from privity.common.release.report.distributions import Measured
-from privity.common.release.report.number_texts import at_most, counted, percent, strength, with_error_bar
+from privity.common.release.report.number_texts import at_most, counted, percent, real, strength, with_error_bar
 from privity.common.release.report.overview import Overview, overview_of
 from privity.common.release.report.quality import Tally, standing
 from privity.common.release.report.value_groups import groups
@@ -39,6 +39,8 @@ def show_command(release: Annotated[Path, typer.Argument(help="folder of a relea
     """Show a release in the terminal: what it is, how good it is, its guarantee, every attribute, its files."""
     whole = overview_of(release)
     say(*_summary(whole))
+    for analysis in (whole.release.analyses or {"analyses": ()})["analyses"]:
+        _show_analysis(analysis)
     _show_attributes(whole)
     if whole.pairs:
         _show_pairs(whole)
@@ -73,6 +75,21 @@ def _summary(whole: Overview) -> list[str]:
     return lines
 
 
+def _show_analysis(analysis: Mapping[str, Any]) -> None:
+    """A declared regression: its terms with their intervals."""
+    say(*_part(f"Declared analysis: {in_line(analysis['formula'])}"))
+    if "refused" in analysis:
+        say(*_wrapped(f"No estimate: {analysis['refused']}."))
+        return
+    numbers = ("estimate", "from", "to", "synthetic rows")
+    shown = text_table.table("term", *numbers, numbers=numbers, box=None)
+    for term in analysis["terms"]:
+        figures = (term[key] for key in ("value", "low", "high", "synthetic"))
+        text_table.add(shown, in_line(term["term"]), *map(real, figures))
+    text_table.show(shown)
+    say(*_listed(analysis["notes"]))
+
+
 def _show_attributes(whole: Overview) -> None:
     say(*_part("Attributes of the synthetic rows, and by how much a share may be off"))
     shown = text_table.table("attribute", "shares", "most frequent", "off", numbers=("off",), box=None)
@@ -104,7 +121,8 @@ def _show_pairs(whole: Overview) -> None:
 def _publication(whole: Overview) -> list[str]:
     """Who published it, and its files."""
     release = whole.release
-    files = [*files_wanted(release.run), *([SCORES] if release.scores is not None else [])]
+    found = {SCORES: release.scores, ANALYSES: release.analyses}
+    files = [*files_wanted(release.run), *(name for name, content in found.items() if content is not None)]
     return [
         *_part("Published by"),
         *_listed(f"{party['name']}, {party['rows']:,} rows" for party in release.privacy["parties"]),

@@ -93,6 +93,22 @@ class Answers(Sequence[Answer], Shown):
         return Summary(self.question, tuple(facts), self.notes, self.table.map(_rounded))
 
 
+def analyses_table(content: Mapping[str, Any]) -> pd.DataFrame:
+    """What ``Release.analyses`` gives of an ``analyses.json``."""
+    columns = ("value", "low", "high", "sampling", "noise", "model", "synthetic")
+    rows = [
+        {
+            "formula": analysis["formula"],
+            "term": term["term"],
+            **{key: ({**term, **term["errors"]})[key] for key in columns},
+        }
+        for analysis in content["analyses"]
+        for term in analysis.get("terms", ())
+    ]
+    table = pd.DataFrame(rows, columns=["formula", "term", *columns]).set_index(["formula", "term"])
+    return table.astype(float)
+
+
 def asked(
     estimator: Estimator,
     statistic: str | Function,

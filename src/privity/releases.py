@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pandas as pd
 
-from privity.answers import Answers, Function, asked, supported
+from privity.answers import Answers, Function, analyses_table, asked, supported
 from privity.common.data.written_values import as_pandas
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.privacy.exact_numbers import ExactNumber
@@ -205,6 +205,16 @@ class Release(Shown):
     def scores(self) -> dict[str, Any] | None:
         """How the parties scored the table on their rows; None if they did not."""
         return self._contents.scores
+
+    @property
+    def analyses(self) -> pd.DataFrame | None:
+        """Estimates of the regressions that the run declared, a row for each term; None if it declared none.
+
+        Columns: the formula and the term (the index), ``value`` with the ends ``low`` and ``high`` of its 95 %
+        interval, the standard errors of ``sampling``, ``noise`` and ``model``, and ``synthetic``: what the synthetic
+        rows say. A regression that this release cannot have is left out; ``privity show`` has the reason.
+        """
+        return None if self._contents.analyses is None else analyses_table(self._contents.analyses)
 
     @cached_property
     def _overview(self) -> Overview:

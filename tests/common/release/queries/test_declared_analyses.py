@@ -179,6 +179,13 @@ def test_the_report_shows_them_first_and_verify_makes_them_again(released):
     assert page.index("Declared analyses") < page.index("Every attribute")
     assert "income ~ age + sex + C(region)" in page
     read = privity.Release(released)
+    table = read.analyses
+    assert [*table.index.get_level_values("term")][:3] == ["(intercept)", "age", "sex[m]"]
+    assert (table["low"] < table["value"]).all()
+    assert (table["value"] < table["high"]).all()
+    shown = CliRunner().invoke(app, ["show", str(released)]).stdout
+    assert "Declared analysis: hours ~ age:sex + region" in shown
+    assert "analyses.json" in shown
     assert read.query("logistic", FORMULAS[0], midpoints=True)
 
 
