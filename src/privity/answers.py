@@ -97,11 +97,7 @@ def analyses_table(content: Mapping[str, Any]) -> pd.DataFrame:
     """What ``Release.analyses`` gives of an ``analyses.json``."""
     columns = ("value", "low", "high", "sampling", "noise", "model", "synthetic")
     rows = [
-        {
-            "formula": analysis["formula"],
-            "term": term["term"],
-            **{key: ({**term, **term["errors"]})[key] for key in columns},
-        }
+        {"formula": analysis["formula"], **term, **term["errors"]}
         for analysis in content["analyses"]
         for term in analysis.get("terms", ())
     ]

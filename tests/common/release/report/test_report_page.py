@@ -120,8 +120,8 @@ def test_the_page_is_read_in_its_order_and_its_headings_are_nested(tmp_path):
     assert sections == [
         "How good is it?", "How well are people protected?", "What not to use it for", "May it be published?",
         "Every attribute", "Which attributes may be studied together", "Means and shares, with intervals",
-        "What was measured", "The guarantee", "Privacy budget", "Who published it, and its files", "What was sent", "To repeat the run",
-        "How the figures are made",
+        "What was measured", "The guarantee", "Privacy budget", "Who published it, and its files", "What was sent",
+        "To repeat the run", "How the figures are made",
     ]  # fmt: skip
     contents = page.text[: page.text.index("A bar")]
     places = [contents.rindex(name) for name in sections[4:] if name in contents]
