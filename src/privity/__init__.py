@@ -5,15 +5,16 @@ check.
 
 Open ``synthesizers.py`` and ``local_learner.py`` for ``fit`` and ``sample``, ``local_release.py`` for what such a fit
 publishes, ``schemas.py`` and ``discovery.py`` for schemas, ``releases.py`` for what a run published, ``answers.py`` for
-what it tells, ``ledgers.py`` for
-what was spent, ``connections.py`` for runs of a consortium, ``simulations.py`` for ``simulate``, ``given.py`` for what
-people hand in, and ``stubs.py`` for what type checkers are told. The folders beside them are links to the rooms below.
+what it tells, ``ledgers.py`` for what was spent, ``connections.py`` for runs of a consortium, ``simulations.py`` for
+``simulate``, ``given.py`` for what people hand in, and ``stubs.py`` for what type checkers are told. The folders beside
+them are links to the rooms below.
 
 The names below are loaded when they are first used: ``import privity`` alone loads nothing else.
 """
 
 import os
 from importlib import import_module
+from importlib.metadata import version
 from itertools import chain
 from typing import Any
 
@@ -36,6 +37,8 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return version("privity")
     if name == "__all__":
         return sorted([*chain(*_HOMES.values()), *import_module("privity.synthesizers").CLASSES])
     for home, names in _HOMES.items():

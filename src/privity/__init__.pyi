@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+__version__: str
+
 from privity import connections, given
 from privity.common.crypto.residues import Exponents
 from privity.common.errors import PrivityError as PrivityError

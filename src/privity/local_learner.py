@@ -55,7 +55,7 @@ from privity.common.synthesis.learning.domain_discovery import (
 from privity.common.synthesis.models import Model
 from privity.common.text.first_few import first_few
 from privity.common.text.terminal import console, status_line
-from privity.given import Schema, Table, can_be_recoded, coded_by, given_schema, plain, warn_of_unkept_rules
+from privity.given import Schema, Table, can_be_recoded, coded_by, given_schema, plain
 from privity.html import table_in_html
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import Told, local_session
@@ -78,6 +78,7 @@ class Fitted:
         charged: what it cost a person; spent: what all releases about these people have cost one of them so far. Both
             as the ledger has them; until it was asked, what they are at most.
         session: in the process that fitted it.
+        automatic: why this algorithm was chosen, if the fit chose it.
     """
 
     algorithm: str
@@ -87,6 +88,7 @@ class Fitted:
     spent: ApproxDP
     population: Population
     session: Session | None
+    automatic: Mapping[str, Any] | None = None
 
 
 class LocalLearner:
@@ -97,7 +99,7 @@ class LocalLearner:
 
     algorithm: ClassVar[str] = AUTO
     _when_learnt: Callable[[Fitted], None] | None = None
-    """Told of what was learnt as soon as it is, to keep it. Whoever keeps it tells of rules that are hardly met."""
+    """Told of what was learnt as soon as it is, to keep it."""
 
     def __init__(
         self,
@@ -121,33 +123,14 @@ class LocalLearner:
         self._fitted: Fitted | None = None
 
     def fit(self, table: Table, schema: Schema, *, person: str | None = None, order: str | None = None) -> Self:
-        """Learn the model; charged to the ledger even if it does not finish.
-
-        If the schema leaves domains to be discovered, that comes first, and is part of what the fit costs: a tenth of
-        epsilon and half of delta for categories of texts, up to a quarter of what is left for numbers.
-
-        Before the charge, ``warnings`` has a sentence for each rule that hardly any synthetic row would meet.
-
-        Args:
-            table: values as in the schema. A pandas, polars or Arrow table, a relation of DuckDB, or the path or
-                address of a table (docs/sources.md).
-            schema: the table's declared domains: a Schema, a Table Schema, or the path of one.
-            person, order: columns with the key of a person and the number of a row among theirs. They are needed where
-                the population was declared with several rows a person, or the schema has absent rows: each person then
-                has exactly so many places. Without them each row is a person.
-
-        Raises:
-            ProblemsFound: rows that do not fit the schema (the message shows values and is for the owner only).
-            PrivityError: population-undeclared, budget-exhausted or ledger-unusable; bad-option: nothing says whose a
-                row is, or a domain would not be discovered; rehearsal-failed: rows cannot be drawn under the rules of
-                the schema, as invented ones tell.
-        """
+        """Learn the model; what it takes and what it refuses: ``Synthesizer.fit``."""
         declared = given_schema(schema)
         declared.require_reviewed(schema if isinstance(schema, Path | str) else None)
         if declared.row_constraints or self._when_learnt is not None:
             rehearse_release(declared)
         coded = coded_by(table, person, order)
         algorithm, rows, first, run = self.algorithm, None, None, new_run()
+        automatic: Mapping[str, Any] | None = None
         with closing(open_ledger(self.population, self.ledger)) as ledger, self._progress() as told:
             population = ledger.population
             epsilon, delta = self.epsilon, self.delta
@@ -158,15 +141,14 @@ class LocalLearner:
                     epsilon, delta = first.epsilon, first.delta
             if algorithm == AUTO:
                 assert rows is not None
-                algorithm = choose(declared, [rows.rows], 0, epsilon, delta, self.settings).algorithm
+                chosen = choose(declared, [rows.rows], 0, epsilon, delta, self.settings)
+                algorithm, automatic = chosen.algorithm, chosen.document()
             kind = ALGORITHMS[algorithm]
             kind.check_request(self.settings, stand_in(declared, numbers=not kind.discovers), delta)
             if self.settings.get(ANALYSES):
                 told("reading the rows")
                 rows = rows or coded(declared, population.rows_per_person)
                 check_carried(algorithm, self.settings, declared, [rows.rows], 0, epsilon, delta)
-            if not kind.discovers and self._when_learnt is None:
-                warn_of_unkept_rules(declared)
             budget = kind.budget(self.settings, epsilon, delta)
             numbers = bool(undiscovered(declared))
             if (numbers and not kind.discovers) or first is not None:
@@ -196,7 +178,7 @@ class LocalLearner:
                 model = complete(kind.learn(session, share, self.settings))
                 # Nothing that fails from here on loses it.
                 fitted = self._fitted = Fitted(
-                    algorithm, model, session.record, most, before + most, population, session
+                    algorithm, model, session.record, most, before + most, population, session, automatic
                 )
                 if self._when_learnt is not None:
                     self._when_learnt(fitted)

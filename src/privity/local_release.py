@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats.given_values import bad_option
 from privity.common.protocol.session import complete
 from privity.common.release.release_contents import Release
 from privity.common.release.release_folder import write_learnt
@@ -31,7 +32,7 @@ class Publication:
     Attributes:
         out: the folder to make.
         rows: how many; by default as many as are taken to be in the table.
-        automatic: why this algorithm was chosen, if nobody asked for it.
+        automatic: why this algorithm was chosen, if nobody asked for it, and the fit does not know it.
     """
 
     fit: LocalLearner
@@ -39,28 +40,36 @@ class Publication:
     rows: int | None = None
     automatic: Mapping[str, Any] | None = None
 
-    def learn(self, table: Table, schema: Schema) -> None:
+    def learn(self, table: Table, schema: Schema, **columns: str | None) -> None:
         """Fit, and write what is learnt before anything else is done.
+
+        Args:
+            columns: those of persons and of their order, as of a fit.
 
         Raises:
             ProblemsFound, PrivityError: as of every fit; release-unfinished: it failed after the model was learnt, and
                 where that is: in another folder, if this one cannot be written.
         """
         self.fit._when_learnt = self._keep
-        with self._told():
-            self.fit.fit(table, schema)
+        try:
+            with self._told():
+                LocalLearner.fit(self.fit, table, schema, **columns)
+        finally:
+            self.fit._when_learnt = None
 
     def finish(self) -> Release:
         """Draw the rows of what was learnt, and write them; at no charge.
 
         Raises:
-            PrivityError: release-unfinished.
+            PrivityError: release-unfinished; bad-option: another process fitted it.
         """
         fitted = self.fit.fitted
+        if fitted.session is None:
+            reason = "another process fitted it, and what a release says of the run stayed there"
+            raise bad_option("fit", reason, "Publish where it is fitted: fit(..., out=FOLDER), or release(FOLDER).")
         with self._told():
             if not self.out.exists():
                 self._keep(fitted)
-            assert fitted.session is not None
             found = complete(synthesised(fitted.session, fitted.model, self.rows, lambda: secrets.randbits(64)))
             release = self._release(fitted, found.synthetic)
             write_with_report(self.out, release, found.synthetic)
@@ -94,7 +103,7 @@ class Publication:
         assert fitted.session is not None
         asked = {
             "algorithm": fitted.algorithm,
-            **({"automatic": self.automatic} if self.automatic else {}),
+            **({"automatic": automatic} if (automatic := self.automatic or fitted.automatic) else {}),
             "settings": self.fit.settings,
             "epsilon": str(self.fit.epsilon),
             "delta": str(self.fit.delta),

@@ -18,6 +18,8 @@ HEAD = '''"""Made by ``python -m privity.stubs``: not to be edited."""
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+__version__: str
 '''
 
 METHOD = """

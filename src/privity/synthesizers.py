@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import fields
-from typing import ClassVar
+from pathlib import Path
+from typing import ClassVar, Self
 
+from privity import given
+from privity.common.formats.given_values import whole_number
 from privity.common.public_names import public
+from privity.common.release.synthetic_rows import check_release_size
+from privity.common.storage.safe_files import refuse_existing
 from privity.common.synthesis.algorithm_settings import declared
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.discovery import Discover
+from privity.given import Table
 from privity.local_learner import LocalLearner
+from privity.local_release import Publication
+from privity.releases import Release
 from privity.schemas import Schema
 
 
@@ -58,6 +66,66 @@ class Synthesizer(LocalLearner):
         cls.__signature__ = inspect.Signature([*shared, *own])
         listed = "".join(f"\n    {name}: {each.told}" for name, each in told.items())
         cls.__doc__ = f"{cls.__doc__}\n\nSettings, besides the arguments of every Synthesizer:{listed or ' none.'}"
+
+    def fit(
+        self,
+        table: Table,
+        schema: given.Schema,
+        *,
+        person: str | None = None,
+        order: str | None = None,
+        out: Path | str | None = None,
+    ) -> Self:
+        """Learn the model; charged to the ledger even if it does not finish.
+
+        If the schema leaves domains to be discovered, that comes first, and is part of what the fit costs: a tenth of
+        epsilon and half of delta for categories of texts, up to a quarter of what is left for numbers.
+
+        Before the charge, ``warnings`` has a sentence for each rule that hardly any synthetic row would meet.
+
+        Args:
+            table: values as in the schema. A pandas, polars or Arrow table, a relation of DuckDB, or the path or
+                address of a table (docs/sources.md).
+            schema: the table's declared domains: a Schema, a Table Schema, or the path of one.
+            person, order: columns with the key of a person and the number of a row among theirs. They are needed where
+                the population was declared with several rows a person, or the schema has absent rows: each person then
+                has exactly so many places. Without them each row is a person.
+            out: a folder to make of the release, as ``release`` does; what was learnt is written before rows are drawn.
+
+        Raises:
+            ProblemsFound: rows that do not fit the schema (the message shows values and is for the owner only).
+            PrivityError: population-undeclared, budget-exhausted or ledger-unusable; bad-option: nothing says whose a
+                row is, or a domain would not be discovered; rehearsal-failed: rows cannot be drawn under the rules of
+                the schema, as invented ones tell; release-unfinished.
+        """
+        if out is not None:
+            refuse_existing(Path(out), "out")
+        given.warn_of_unkept_rules(given.given_schema(schema))
+        if out is None:
+            return super().fit(table, schema, person=person, order=order)
+        publication = Publication(self, Path(out))
+        publication.learn(table, schema, person=person, order=order)
+        publication.finish()
+        return self
+
+    def release(self, folder: Path | str, rows: int | None = None) -> Release:
+        """Publish the last fit as a folder, as ``privity synthesize`` does: at no further charge.
+
+        Args:
+            folder: to make: synthetic rows, report, privacy statement, noisy marginals, model, schema.
+            rows: of the synthetic table; by default as many as are taken to be in the real one.
+
+        Raises:
+            NotFittedError: before ``fit``.
+            PrivityError: bad-option: there is something already, or another process fitted it; release-unfinished: the
+                folder has what was learnt, and no rows.
+        """
+        number = None if rows is None else whole_number("rows", rows, 1)
+        fitted = self.fitted
+        check_release_size(number or 0, fitted.model.schema)
+        refuse_existing(Path(folder), "folder")
+        Publication(self, Path(folder), number).finish()
+        return Release(folder)
 
     @property
     def schema_(self) -> Schema:

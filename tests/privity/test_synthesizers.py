@@ -2,14 +2,29 @@
 
 import inspect
 import json
+import pickle
 import pydoc
 import warnings
 from fractions import Fraction
+from importlib import metadata
 
 import pandas as pd
 import pytest
 
-from privity import AIM, DPSUBN, GaussianCopula, Independent, JTree, OneWay, Synthesizer, declare_population, simulate
+import privity as privity_package
+from privity import (
+    AIM,
+    DPSUBN,
+    GaussianCopula,
+    Independent,
+    JTree,
+    NotFittedError,
+    OneWay,
+    Release,
+    Synthesizer,
+    declare_population,
+    simulate,
+)
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
 from privity.common.formats import require
@@ -67,6 +82,43 @@ def test_a_rule_that_a_model_can_hardly_keep_is_told_before_the_spend(tmp_path, 
     with warnings.catch_warnings():  # the command tells it itself
         warnings.simplefilter("error")
         Publication(OneWay("1", population="people", ledger=unspent), tmp_path / "out").learn(rows, schema)
+
+
+def test_a_fit_is_published_as_a_release_like_that_of_the_command(tmp_path):
+    declare_population("patients", total_epsilon="10")
+    fitted = Synthesizer("2", population="patients").fit(people(400), SCHEMA)
+    release = fitted.release(tmp_path / "release")
+    assert isinstance(release, Release)
+    assert {path.name for path in (tmp_path / "release").iterdir()} == {*RELEASE_FILES}
+    assert len(release.rows) == 400
+    assert release.run["algorithm"] == fitted.algorithm_
+    assert release.run["automatic"]["reason"]
+    assert len(fitted.release(tmp_path / "short", rows=50).rows) == 50
+    assert fitted.spent_.epsilon == 2, "a release costs no more than its fit"
+    with pytest.raises(PrivityError, match=r"folder: .* exists already"):
+        fitted.release(tmp_path / "release")
+    again = pickle.loads(pickle.dumps(fitted))
+    with pytest.raises(PrivityError, match="another process fitted it"):
+        again.release(tmp_path / "again")
+    with pytest.raises(NotFittedError):
+        AIM("1", population="patients").release(tmp_path / "never")
+
+
+def test_a_fit_with_a_folder_is_published_at_once_and_only_then(tmp_path):
+    declare_population("patients", total_epsilon="10")
+    model = OneWay("1", population="patients")
+    fitted = model.fit(people(300), SCHEMA, out=tmp_path / "release")
+    assert fitted is model
+    assert Release(tmp_path / "release").run["algorithm"] == "one-way"
+    with pytest.raises(PrivityError, match=r"out: .* exists already"):
+        model.fit(people(300), SCHEMA, out=tmp_path / "release")
+    assert model.spent_.epsilon == 1
+    model.fit(people(300), SCHEMA)
+    assert [path.name for path in tmp_path.iterdir() if path.name != "state"] == ["release"]
+
+
+def test_the_version_is_that_of_the_package():
+    assert metadata.version("privity") == privity_package.__version__
 
 
 def test_the_repr_tells_settings_and_what_was_spent():
