@@ -152,7 +152,14 @@ class RunDriver:
         plan = await self._plan(spec, secret)
         held = [enrolment.rows for enrolment in plan.enrolments]
         check_carried(
-            spec.algorithm, spec.settings, self._schema, held, spec.tolerate, spec.learning_epsilon, spec.delta
+            spec.algorithm,
+            spec.settings,
+            self._schema,
+            held,
+            spec.tolerate,
+            spec.learning_epsilon,
+            spec.delta,
+            asked=lambda own: own + spec.epsilon - spec.learning_epsilon,
         )
         session = NetworkBackend(plan, self._manifest, self._schema, secret, self._answers, self.meter).session()
         try:

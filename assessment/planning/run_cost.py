@@ -84,7 +84,10 @@ def planned(request: dict[str, Any], schema: Schema, rows: dict[str, int]) -> Pl
     if not ALGORITHMS[name].discovers:
         schema = stand_in(schema)
     ALGORITHMS[name].check_request(request["settings"], schema, delta)
-    check_carried(name, request["settings"], schema, [*rows.values()], tolerate, learning, delta)
+    check_carried(
+        name, request["settings"], schema, [*rows.values()], tolerate, learning, delta,
+        asked=lambda own: own * asked / learning + (epsilon - asked),
+    )  # fmt: skip
     check_evaluation(evaluation, name, epsilon, schema)
     check_release_size(request.get("rows") or 0, schema)
     settings = request["settings"]

@@ -102,7 +102,14 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     ALGORITHMS[chosen.algorithm].check_request(chosen.settings, schema, chosen.delta)
     held = [len(part) for part in parts]
     check_carried(
-        chosen.algorithm, chosen.settings, schema, held, chosen.tolerate, chosen.learning_epsilon, chosen.delta
+        chosen.algorithm,
+        chosen.settings,
+        schema,
+        held,
+        chosen.tolerate,
+        chosen.learning_epsilon,
+        chosen.delta,
+        asked=lambda own: own + chosen.epsilon - chosen.learning_epsilon,
     )
     check_evaluation(chosen.evaluation, chosen.algorithm, chosen.epsilon, schema)
     check_release_size(sum(map(len, parts)), schema)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +21,9 @@ def check_carried(
     tolerate: int,
     epsilon: Fraction,
     delta: Fraction,
+    *,
+    part: Fraction = Fraction(1),
+    asked: Callable[[Fraction], Fraction] = lambda epsilon: epsilon,
 ) -> None:
     """Refuse declared analyses that the noise would hide.
 
@@ -30,13 +33,15 @@ def check_carried(
         party_rows: public numbers of rows, one for each party.
         tolerate: t; 0 for one party alone.
         epsilon: of the algorithm, without an evaluation's.
+        part: of that which is left for the algorithm once numbers are discovered.
+        asked: the epsilon to ask for, in all, that the algorithm may have this one.
 
     Raises:
         PrivityError: bad-option, with the epsilon from which on they are carried; ProblemsFound: bad settings.
     """
     if not settings.get(ANALYSES):
         return
-    kind = ALGORITHMS[algorithm]
+    kind, closed = ALGORITHMS[algorithm], stand_in(schema)
     parties = {f"party {place}": rows for place, rows in enumerate(party_rows, start=1)}
-    session = planned_session(stand_in(schema), parties, tolerate, kind.budget(settings, epsilon, delta))
-    kind.check_noise(session, session.budget.whole, kind.read(settings, session.schema))
+    session = planned_session(closed, parties, tolerate, kind.budget(settings, epsilon, delta))
+    kind.check_noise(session, session.budget.whole * part, kind.read(settings, closed), asked)

@@ -15,6 +15,7 @@ from privity.common.data.regression_formula import MOST_FORMULAS, Formula, read_
 from privity.common.data.schema import Schema
 from privity.common.errors import PrivityError
 from privity.common.privacy.budget import exact_number, readable
+from privity.common.text.short_values import shorten
 
 LARGEST = "1000"
 """Number, unless its setting says otherwise."""
@@ -120,20 +121,17 @@ def formulas(meaning: str) -> Any:
     """Formulas of regressions over the schema."""
 
     def read(value: Any, schema: Schema) -> tuple[Formula, ...]:
-        texts = [value] if isinstance(value, str) else value
-        if (
-            not isinstance(texts, list)
-            or len(texts) > MOST_FORMULAS
-            or not all(isinstance(text, str) for text in texts)
-        ):
-            raise BadValueError(f"{value!r} is no list of 1 to {MOST_FORMULAS} formulas.", f"Write {EXAMPLE}.")
+        texts = value if isinstance(value, list | tuple) and all(isinstance(text, str) for text in value) else []
+        if not 0 < len(texts) <= MOST_FORMULAS or len({*texts}) < len(texts):
+            message = f"{shorten(str(value))} is no list of 1 to {MOST_FORMULAS} formulas, each another one."
+            raise BadValueError(message, f"Write {EXAMPLE}.")
         found, faults, hints = [], [], dict[str, None]()
         for text in texts:
             try:
                 found.append(read_formula(text, schema, midpoints=True))
                 regression_of(found[-1], schema)
             except PrivityError as error:
-                faults.append(f"{text!r}: {error.fields['reason']}")
+                faults.append(f"{shorten(text)}: {error.fields['reason']}")
                 hints[str(error.fields["hint"])] = None
         if faults:
             raise BadValueError(f"{'; '.join(faults)}.", " ".join(hints))

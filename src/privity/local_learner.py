@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
+from operator import mul
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -148,7 +150,11 @@ class LocalLearner:
             if self.settings.get(ANALYSES):
                 told("reading the rows")
                 rows = rows or coded(declared, population.rows_per_person)
-                check_carried(algorithm, self.settings, declared, [rows.rows], 0, epsilon, delta)
+                check_carried(
+                    algorithm, self.settings, declared, [rows.rows], 0, epsilon, delta,
+                    part=1 - SHARE if undiscovered(declared) else Fraction(1),
+                    asked=partial(mul, self.epsilon / epsilon),
+                )  # fmt: skip
             budget = kind.budget(self.settings, epsilon, delta)
             numbers = bool(undiscovered(declared))
             if (numbers and not kind.discovers) or first is not None:

@@ -68,9 +68,11 @@ def _analysis(estimator: Estimator, table: CodedTable, text: str, target: str) -
     document = {"formula": text, "regression": regression}
     try:
         found = ask(estimator, regression, [text], target=target, extrapolate=True, midpoints=True)
-    except (PrivityError, ArithmeticError, ValueError) as error:
+    except (PrivityError, ArithmeticError, ValueError, MemoryError) as error:
         # What the run cost must not be lost for one figure.
-        reason = error.message[:LONGEST] if isinstance(error, PrivityError) else "its figures overflow"
+        reason = "its figures overflow"
+        if isinstance(error, PrivityError):
+            reason = error.message.removeprefix("formula: ").rstrip(".")[:LONGEST]
         return {**document, "refused": reason}
     in_rows = dict(_coefficients(table, text, logistic=regression == LOGISTIC))
     first = found[0]

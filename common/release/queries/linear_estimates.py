@@ -60,6 +60,7 @@ def told_directly(pooled: Pooled, weights: Numbers) -> Linear:
     none = np.zeros((many, many))
     # All counts together are exact: a sum of many has noise that is nearer to a normal law than that of each.
     apart = flat - flat.mean(axis=1, keepdims=True)
+    apart /= np.maximum(np.abs(apart).max(axis=1, keepdims=True), 1e-300)
     among = (apart**4).sum(axis=1) / np.maximum((apart**2).sum(axis=1) ** 2, 1e-300)
     return Linear(
         values=flat @ pooled.counts.ravel() / rows,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from privity.common.data.code_values import code_values
-from privity.common.data.regression_formula import Formula, design, read_formula
+from privity.common.data.regression_formula import Formula, dependent, design, read_formula
 from privity.common.data.schema import Schema
 from privity.common.formats.given_values import bad_option
 from privity.common.release.queries import intervals
@@ -20,15 +20,11 @@ from privity.common.release.queries.answer import POPULATION, Answer, answer
 from privity.common.release.queries.evidence import Codes, Numbers
 from privity.common.release.queries.statistics import MIDDLE, Asking
 
-MOST_TERMS = 64
 MOST_STEPS = 50
 PRECISION = 1e-9
 
 SEPARATED = 30.0
 """Of a linear predictor, from which on a response is certain."""
-
-CONDITION = 1e12
-"""Of the equations, from which on terms are sums of others."""
 
 WITHIN = "of the rows that have a value of everything in the formula"
 
@@ -73,6 +69,8 @@ class Regression:
                 raise bad_option("formula", reason, "Take the middle of each bin: midpoints=True, --midpoints.")
             notes += [MIDDLE] if not numbers.exact and not notes else []
             response = numbers.middle
+        single = {schema.names[one.place]: None for term in formula.terms for one in term if not one.columns}
+        notes += [f"{name} has a single value, and no term" for name in single]
         if any(schema.attributes[a].missing for a in formula.attributes):
             notes.append(WITHIN)
         return cls(schema, formula, logistic, np.append(response, np.zeros(attribute.apart)), tuple(notes))
@@ -90,9 +88,6 @@ class Regression:
             PrivityError: bad-option: terms that no row has, that others add up to, or that tell the response.
         """
         names, terms = design(self.formula, columns)
-        if len(names) > MOST_TERMS:
-            reason = f"the formula has {len(names)} terms, at most {MOST_TERMS} are fitted"
-            raise bad_option("formula", reason, "Leave some out, or group their values.")
         y = self.response[columns[self.formula.response]]
         _check_terms(names, terms, kept)
         return Fit(names, terms, *(_logistic if self.logistic else _linear)(terms, y, kept))
@@ -164,14 +159,9 @@ def _check_terms(names: list[str], terms: Numbers, kept: Numbers) -> None:
     gram = (terms * kept[:, None]).T @ terms
     if empty := [name for name, value in zip(names, gram.diagonal(), strict=True) if value <= 0]:
         raise bad_option("formula", f"no row of the model has {empty[0]}", "Leave it out, or widen given.")
-    scale = np.sqrt(gram.diagonal())
-    if _dependent(gram / np.outer(scale, scale)):
+    if dependent(gram):
         reason = "some terms are sums of others"
         raise bad_option("formula", reason, "Leave one of them out.")
-
-
-def _dependent(gram: Numbers) -> bool:
-    return not np.isfinite(gram).all() or bool(np.linalg.cond(gram) > CONDITION)
 
 
 def _linear(terms: Numbers, y: Numbers, kept: Numbers) -> Fitted:
@@ -187,8 +177,7 @@ def _logistic(terms: Numbers, y: Numbers, kept: Numbers) -> Fitted:
         chance = 1 / (1 + np.exp(-np.clip(predictor, -SEPARATED, SEPARATED)))
         weight = kept * chance * (1 - chance)
         information = (terms * weight[:, None]).T @ terms
-        scale = np.sqrt(information.diagonal())
-        if np.abs(predictor[kept > 0]).max() >= SEPARATED or _dependent(information / np.outer(scale, scale)):
+        if np.abs(predictor[kept > 0]).max() >= SEPARATED or dependent(information):
             break
         step = np.linalg.solve(information, terms.T @ (kept * (y - chance)))
         coefficients = coefficients + step

@@ -21,6 +21,9 @@ from privity.common.release.queries.statistics import Asking
 from privity.common.release.release_contents import Release
 from privity.common.release.report.pair_strengths import Pair
 
+NOT_TOLD = (PrivityError, ArithmeticError, ValueError)
+"""What says that there is no figure: nothing was measured, or a number overflows."""
+
 FREQUENT = 5
 """Values of an attribute whose shares are shown."""
 
@@ -107,13 +110,13 @@ class _Estimates:
         try:
             exact = attribute.type != "boolean" and code_values(attribute).exact
             (middle,) = statistics.mean(self._asking(place, midpoints=True))
-        except PrivityError:
+        except NOT_TOLD:
             return None
         if attribute.type == "boolean" or middle.value is None:
             return None
         try:
             bounds = None if exact else statistics.mean(self._asking(place))[0]
-        except PrivityError:
+        except NOT_TOLD:
             bounds = None
         return Mean(attribute.name, middle, bounds)
 
@@ -123,7 +126,7 @@ class _Estimates:
         frequent = self._frequent(place, FREQUENT)
         try:
             found = [statistics.share(self._asking(), {place: _one(attribute, code)})[0] for code in frequent]
-        except PrivityError:
+        except NOT_TOLD:
             return None
         return attribute.name, tuple((attribute.labels[code], one) for code, one in zip(frequent, found, strict=True))
 

@@ -22,7 +22,7 @@ Privacy: tables and selections compose; epsilon in all, or the run's rho. The mo
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -51,7 +51,7 @@ from privity.common.synthesis.learning.countable_pairs import check_some_pair
 from privity.common.synthesis.learning.declared_analyses import (
     ANALYSES,
     check_noise,
-    check_tables_of,
+    check_size,
     pairs_of,
     pairs_within,
     tables_of,
@@ -119,13 +119,14 @@ class AIM(Algorithm[Settings]):
     def check_domain(self, schema: Schema, chosen: Settings) -> None:
         """Pairs that are too large are no candidates."""
         check_some_pair(schema)
-        for pure in (False, True):
-            check_tables_of(tables_of(chosen.analyses, schema.domain, pure=pure), schema, chosen.cells)
+        check_size(chosen.analyses, schema, chosen.cells)
 
-    def check_noise(self, session: Session, share: Share, chosen: Settings) -> None:
+    def check_noise(
+        self, session: Session, share: Share, chosen: Settings, asked: Callable[[Fraction], Fraction]
+    ) -> None:
         """Analyses that are declared."""
         declared = tables_of(chosen.analyses, session.schema.domain, pure=not share.budget.delta)
-        check_noise(session, share, declared, partial(_widths, chosen, declared))
+        check_noise(session, share, declared, partial(_widths, chosen, declared), asked)
 
     def may_select(self, settings: Mapping[str, Any]) -> bool:
         return may_select(settings)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
@@ -81,8 +81,12 @@ class Algorithm(ABC, Generic[S]):
         """Refuse attributes too large for what the algorithm counts: pairs of a tree, unless it says otherwise."""
         check_tree(schema)
 
-    def check_noise(self, session: Session, share: Share, chosen: S) -> None:
-        """Refuse what the noise of the share would hide, by public numbers; ``PrivityError``: bad-option."""
+    def check_noise(self, session: Session, share: Share, chosen: S, asked: Callable[[Fraction], Fraction]) -> None:
+        """Refuse what the noise of the share would hide, by public numbers; ``PrivityError``: bad-option.
+
+        Args:
+            asked: the epsilon to ask for, in all, that the session's budget may have this epsilon.
+        """
 
     def implied(self, settings: Mapping[str, Any]) -> dict[str, Any]:
         """What takes the place of defaults because of other settings, which are unread."""

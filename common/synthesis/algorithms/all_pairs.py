@@ -11,7 +11,7 @@ Privacy: the tables compose; epsilon in all, or the run's rho. The model is made
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -67,11 +67,14 @@ class AllPairs(Algorithm[Settings]):
             named = f"all {len(schema.attributes)} attributes together"
             raise PrivityError(Catalogue.DOMAIN_TOO_LARGE, attributes=named, cells=cells, limit=LARGEST_MODEL)
 
-    def check_noise(self, session: Session, share: Share, chosen: Settings) -> None:
+    def check_noise(
+        self, session: Session, share: Share, chosen: Settings, asked: Callable[[Fraction], Fraction]
+    ) -> None:
         """Analyses that are declared."""
         domain, pure = session.schema.domain, not share.budget.delta
         declared = tables_of(chosen.analyses, domain, pure=pure)
-        check_noise(session, share, declared, partial(_widths, declared, *_tables(tuple(domain), declared, pure=pure)))
+        widths = partial(_widths, declared, *_tables(tuple(domain), declared, pure=pure))
+        check_noise(session, share, declared, widths, asked)
 
     async def run(self, session: Session, share: Share, chosen: Settings) -> JunctionTreeModel:
         """Measure all tables in one round; then estimate and generate."""

@@ -64,26 +64,39 @@ def weights_of(tables: Sequence[Marginal], *, pure: bool) -> list[float]:
     return [pairs_of(table) if pure else math.sqrt(pairs_of(table)) for table in tables]
 
 
-def check_tables_of(tables: Sequence[Marginal], schema: Schema, cells: int) -> None:
+def check_size(analyses: Sequence[Formula] | None, schema: Schema, cells: int) -> None:
     """Refuse what is declared if it is too large, before any party is asked.
 
     Args:
-        cells: most cells of all cliques of the model.
+        cells: most cells of all cliques of the model. All attributes of a formula are in one.
 
     Raises:
         PrivityError: domain-too-large: of a table; bad-option: of the model.
     """
-    if not tables:
+    if not analyses:
         return
-    check_tables(tables, schema.derived)
-    if (found := cells_of_tree(tree_over(tables, schema.domain), schema.domain)) > cells:
-        reason = f"the declared analyses join attributes to a model of {found:,} cells, at most {cells:,}"
+    for analysis in analyses:
+        _check_cells(math.prod(schema.domain[a] for a in analysis.attributes), cells, analysis.text)
+    for pure in (False, True):
+        tables = tables_of(analyses, schema.domain, pure=pure)
+        check_tables(tables, schema.derived)
+        _check_cells(cells_of_tree(tree_over(tables, schema.domain), schema.domain), cells, "all together")
+
+
+def _check_cells(found: int, cells: int, what: str) -> None:
+    if found > cells:
+        reason = f"{what}: it takes a model of {found:,} cells, at most {cells:,}"
         hint = "Leave out terms, declare fewer bins or categories, or name the analyses in several runs."
         raise PrivityError(Catalogue.BAD_OPTION, option="analyses", reason=reason, hint=hint)
 
 
-def check_noise(session: Session, share: Share, tables: Sequence[Marginal], widths: Widths) -> None:
+def check_noise(
+    session: Session, share: Share, tables: Sequence[Marginal], widths: Widths, asked: Callable[[Fraction], Fraction]
+) -> None:
     """Refuse analyses that the noise would hide, by public numbers, before anything is spent.
+
+    Args:
+        asked: the epsilon to ask for, in all, that the session's budget may have this epsilon.
 
     Raises:
         PrivityError: bad-option, with the epsilon from which on they are carried.
@@ -95,8 +108,9 @@ def check_noise(session: Session, share: Share, tables: Sequence[Marginal], widt
     if moved[worst] <= CLEAR:
         return
     names = " x ".join(session.schema.names[a] for a in tables[worst])
-    reason = f"noise alone would move a correlation within {names} by {moved[worst]:.2g}, and {CLEAR} is the most"
-    wanted = _epsilon_for(session, share, widths)
+    told = float(_two_digits(Fraction(moved[worst])))
+    reason = f"noise alone would move a correlation within {names} by {told:g}, and {CLEAR} is the most"
+    wanted = _epsilon_for(session, share, widths, asked)
     others = "name fewer analyses, with fewer bins or categories"
     hint = f"Give epsilon {readable(wanted)} or more, or {others}." if wanted else f"{others.capitalize()}."
     raise PrivityError(Catalogue.BAD_OPTION, option="analyses", reason=reason, hint=hint)
@@ -115,15 +129,18 @@ def _moved(session: Session, share: Share, widths: Widths) -> list[float]:
     return [alone * one for one in widths(session, share)]
 
 
-def _epsilon_for(session: Session, share: Share, widths: Widths) -> Fraction | None:
-    """Of the session's budget, rounded up to two digits; None if none that can be asked for is enough."""
-    asked = wanted = session.budget.epsilon
-    while (wanted := _two_digits(wanted * GROWTH)) <= LARGEST_EPSILON:
+def _epsilon_for(
+    session: Session, share: Share, widths: Widths, asked: Callable[[Fraction], Fraction]
+) -> Fraction | None:
+    """In all, rounded up to two digits; None if none that can be asked for is enough."""
+    own = wanted = session.budget.epsilon
+    while asked(wanted := wanted * GROWTH) <= LARGEST_EPSILON:
+        wanted = wanted.limit_denominator(10**6)
         budget = replace(session.budget, epsilon=wanted)
-        granted = Share(budget, wanted * share.epsilon / asked)
+        granted = Share(budget, wanted * share.epsilon / own)
         planned = Session(session.backend, session.schema, budget, session.run)
         if max(_moved(planned, granted, widths)) <= CLEAR:
-            return wanted
+            return _two_digits(asked(wanted))
     return None
 
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from fractions import Fraction
 from itertools import combinations
+from math import prod
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -38,11 +40,12 @@ SCHEMA = parse_schema(
             {"name": "sex", "type": "string", "categories": ["f", "m"]},
             {"name": "region", "type": "string", "categories": ["n", "e", "s", "w"]},
             {"name": "hours", "type": "integer", "constraints": {"minimum": 0, "maximum": 80}, "bins": 8},
+            {"name": "many", "type": "integer", "categories": list(range(70))},
         ],
     },
     "survey",
 )
-FORMULAS = ["income ~ age + sex + C(region)", "hours ~ age:sex + region"]
+FORMULAS = ["income ~ age + sex + C(region)", "hours ~ age + sex + age:sex + region"]
 MEASURING = ("aim", "all-pairs")
 
 
@@ -53,7 +56,8 @@ def survey(rows: int, seed: int = 0) -> pd.DataFrame:
     hours = np.clip(20 + age * 0.3 * (sex == "m") + random.normal(0, 8, rows), 0, 79).astype(int)
     logit = -2 + 0.03 * age + 0.7 * (sex == "m")
     income = np.where(random.random(rows) < 1 / (1 + np.exp(-logit)), "high", "low")
-    return pd.DataFrame({"income": income, "age": age, "sex": sex, "region": region, "hours": hours})
+    many = random.integers(0, 70, rows)
+    return pd.DataFrame({"income": income, "age": age, "sex": sex, "region": region, "hours": hours, "many": many})
 
 
 def planned(epsilon: Fraction, delta: Fraction, schema=SCHEMA, rows=20_000):
@@ -72,13 +76,18 @@ def test_every_pair_and_product_of_a_declared_analysis_is_measured(algorithm, de
             assert any({*wanted} <= table for table in measured)
 
 
-formulas = st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=3, unique=True), min_size=1, max_size=4)
-
-
-@given(terms=formulas, sizes=st.lists(st.integers(2, 9), min_size=6, max_size=6), pure=st.booleans())
-def test_tables_of_any_formula_hold_all_that_least_squares_needs(terms, sizes, pure):
+@given(
+    alone=st.lists(st.integers(0, 4), min_size=1, max_size=5, unique=True),
+    joined=st.lists(st.lists(st.integers(0, 4), min_size=2, max_size=3, unique=True), max_size=3, unique_by=frozenset),
+    sizes=st.lists(st.integers(2, 3), min_size=6, max_size=6),
+    pure=st.booleans(),
+)
+def test_tables_of_any_formula_hold_all_that_least_squares_needs(alone, joined, sizes, pure):
     schema = make_schema(sizes)
-    text = "A5 ~ " + " + ".join(":".join(f"C(A{a})" for a in term) for term in terms)
+    terms = [[a] for a in sorted({*alone, *(a for term in joined for a in term)})] + joined
+    text = "A5 ~ " + " + ".join(":".join(f"A{a}" for a in term) for term in terms)
+    columns = 1 + sum(prod(sizes[a] - 1 for a in term) for term in terms)
+    assume(columns <= 64)
     formula = read_formula(text, schema, midpoints=True)
     tables = tables_of([formula], schema.domain, pure=pure)
     sides = [{5}, *({*term} for term in terms)]
@@ -105,7 +114,20 @@ def test_what_the_noise_would_hide_is_refused_with_an_epsilon_that_then_works(al
     [
         ("wage ~ age", "'wage' is unknown"),
         ("income ~ age + height", "'height' is unknown"),
-        ("income", "no response before a single ~"),
+        ("income", "no ~ between a response and terms"),
+        ("income ~ age ~ sex", "more than one ~"),
+        ("income ~ age + ", "a side of it, or a term, is empty"),
+        ("income ~ age*sex", "only +, : and C() are understood"),
+        ("C(income) ~ age", "C() is for terms"),
+        ("income ~ sex + sex", "sex stands there twice"),
+        ("income ~ age + C(age)", "some terms are sums of others"),
+        ("income ~ age + age:sex", "age:sex stands there without sex"),
+        ("income ~ region + region:region", "no row can have region[e]:region[s]"),
+        ("income ~ " + " " * 2000 + "age", "a formula has at most 1000"),
+        ("income ~\nage", "in one line"),
+        ("income ~ " + " " * 900 + "(", "is no name"),
+        ("income ~ age + C(many)", "many has 70 values, at most 64"),
+        ("income ~ region + C(age) + region:C(age) + C(hours) + region:C(hours)", "at most 64 are fitted"),
         ("region ~ age", "region has 4 values, and is no number"),
         ("income ~ income", "on both sides"),
     ],
@@ -120,11 +142,52 @@ def test_all_formulas_that_are_wrong_are_told_at_once():
         ALGORITHMS["aim"].check({"analyses": ["wage ~ age", FORMULAS[0], "income ~ height"]}, SCHEMA)
 
 
-def test_an_analysis_of_too_many_attributes_is_refused():
-    wide = make_schema([2, *[50] * 5])
-    text = "A0 ~ " + " + ".join(f"C(A{a})" for a in range(1, 6))
-    with pytest.raises(PrivityError, match="join attributes to a model of"):
-        ALGORITHMS["aim"].check({"analyses": [text]}, wide)
+@pytest.mark.parametrize("settings", ["income ~ age", [], [1], [FORMULAS[0]] * 2, ["income ~ age"] * 17])
+def test_what_is_no_list_of_different_formulas_is_refused(settings):
+    with pytest.raises(ProblemsFound, match="is no list of 1 to 16 formulas"):
+        ALGORITHMS["aim"].check({"analyses": settings}, SCHEMA)
+
+
+def test_an_analysis_of_too_many_attributes_is_refused_at_once():
+    for sizes in ([2, *[13] * 5], [2] * 60):
+        wide = make_schema(sizes)
+        text = "A0 ~ " + " + ".join(f"C(A{a})" for a in range(1, len(sizes)))
+        with pytest.raises(PrivityError, match="it takes a model of"):
+            ALGORITHMS["aim"].check({"analyses": [text]}, wide)
+
+
+def test_the_epsilon_that_is_told_is_all_that_is_asked_for():
+    settings, evaluation = {"analyses": FORMULAS}, Fraction(9, 10)
+    with pytest.raises(PrivityError) as bad:
+        check_carried(
+            "aim", settings, SCHEMA, [700], 0, Fraction(1, 10), Fraction(0), asked=lambda own: own + evaluation
+        )
+    found = re.search(r"Give epsilon ([0-9.]+) or more", bad.value.remedy)
+    assert found
+    check_carried("aim", settings, SCHEMA, [700], 0, Fraction(found[1]) - evaluation, Fraction(0))
+
+
+def test_categories_that_are_yet_to_be_discovered_are_refused():
+    document = SCHEMA.table_schema()
+    for place, formula in ((0, "income ~ age"), (3, "income ~ region")):
+        fields = [*document["fields"]]
+        fields[place] = {"name": fields[place]["name"], "type": "string", "domain": "discover"}
+        open_ = parse_schema({**document, "fields": fields}, "s")
+        with pytest.raises(ProblemsFound, match="or declare them, if they are yet to be discovered"):
+            check_carried("aim", {"analyses": [formula]}, open_, [20_000], 0, Fraction(1), Fraction("1e-6"))
+
+
+def test_a_category_with_one_value_has_no_term():
+    document = SCHEMA.table_schema()
+    document["fields"][2]["categories"] = ["f"]
+    formula = read_formula("income ~ age + sex", parse_schema(document, "s"), midpoints=True)
+    assert [name for name, _ in formula.columns] == ["(intercept)", "age"]
+
+
+@given(text=st.text('ab~+:C()" 1*', max_size=60))
+def test_any_text_is_a_formula_or_is_refused_in_words(text):
+    with contextlib.suppress(PrivityError):
+        assert read_formula(text, make_schema([2, 3]), midpoints=True).terms
 
 
 def test_the_automatic_choice_takes_what_measures_them_and_no_other_settings():
@@ -184,7 +247,7 @@ def test_the_report_shows_them_first_and_verify_makes_them_again(released):
     assert (table["low"] < table["value"]).all()
     assert (table["value"] < table["high"]).all()
     shown = CliRunner().invoke(app, ["show", str(released)]).stdout
-    assert "Declared analysis: hours ~ age:sex + region" in shown
+    assert "Declared analysis: hours ~ age + sex + age:sex + region" in shown
     assert "analyses.json" in shown
     assert read.query("logistic", FORMULAS[0], midpoints=True)
 

@@ -118,9 +118,9 @@ def test_a_mean_of_bins_covers_every_place_in_them(full):
         (("correlation", ["age", "visits"]), "age is in bins"),
         (("linear", ["age ~ smoker"]), "age is in bins"),
         (("linear", ["visits ~ age"]), "age is in bins"),
-        (("linear", ["visits"]), "no response before a single ~"),
+        (("linear", ["visits"]), "no ~ between a response and terms"),
         (("linear", ["visits ~ visits"]), "on both sides"),
-        (("linear", ["visits ~ smoker + smoker"]), "sums of others"),
+        (("linear", ["visits ~ smoker + smoker"]), "smoker stands there twice"),
         (("linear", ["visits ~ (ward"]), "is no name"),
         (("logistic", ["visits ~ smoker"]), "has 4 values"),
     ],
@@ -222,10 +222,18 @@ def test_separation_is_refused():
 
 def test_names_in_formulas_may_have_any_sign_in_quotes(odd):
     schema = odd.evidence.schema
-    formula = read_formula('smoker ~ "weight:1" + C("weight:1"):ward', schema, midpoints=False)
+    formula = read_formula('smoker ~ "weight:1" + ward + "weight:1":ward', schema, midpoints=False)
     names, values = design(formula, odd.evidence.model_rows.columns)
-    assert names[:3] == ["(intercept)", "weight:1", "weight:1[2]:ward[south]"]
-    assert len(names) == 2 + 3 * 2
+    assert names == [
+        "(intercept)",
+        "weight:1",
+        "ward[south]",
+        "ward[east]",
+        "weight:1:ward[south]",
+        "weight:1:ward[east]",
+    ]
+    categories = read_formula('smoker ~ C("weight:1") + ward + C("weight:1"):ward', schema, midpoints=False)
+    assert categories.columns[-1][0] == "weight:1[4]:ward[east]"
     assert values.shape == (len(odd.evidence.model_rows.columns[0]), len(names))
     code = odd.evidence.model_rows.columns[4]
     assert (values[:, 1] == np.where(code < 4, code + 1, 0)).all()

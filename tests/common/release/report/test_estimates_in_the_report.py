@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from privity.common.data.schema import parse_schema
@@ -57,3 +59,12 @@ def test_the_page_shows_them(whole):
     for _, values in found.shares:
         for _, answer in values:
             assert percent(answer.value, 1).replace("\u00a0", " ") in page.replace("\u00a0", " ")
+
+
+def test_numbers_as_large_as_a_schema_takes_make_a_page(tmp_path):
+    largest = {"name": "mass", "type": "number", "categories": [-1e100, 0, 1e100]}
+    frame = pd.DataFrame({"mass": ["-1e100", "0", "1e100"] * 100})
+    schema = parse_schema({"name": "masses", "fields": [largest]}, "masses")
+    release, synthetic = release_of(tmp_path, "one-way", frame, schema, "3")
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert "Means and shares" in report_page(overview(release, synthetic.table))
