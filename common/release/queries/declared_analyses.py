@@ -17,11 +17,12 @@ from privity.common.release.queries.estimator import Estimator
 from privity.common.release.queries.evidence import Evidence
 from privity.common.release.queries.regressions import Regression
 from privity.common.release.release_contents import Release
+from privity.common.text.visible import in_line
 
 FORMAT_VERSION = 1
 ROUNDING = 1e-4
-LONGEST = 2000
-"""Of a reason."""
+LONGEST, LONGEST_NAME = 2000, 10_000
+"""Letters of a reason or note, and of a term's name: values may be of any length."""
 
 
 def analyses_of(release: Release, table: CodedTable) -> dict[str, Any] | None:
@@ -72,13 +73,13 @@ def _analysis(estimator: Estimator, table: CodedTable, text: str, target: str) -
         # What the run cost must not be lost for one figure.
         reason = "its figures overflow"
         if isinstance(error, PrivityError):
-            reason = error.message.removeprefix("formula: ").rstrip(".")[:LONGEST]
+            reason = in_line(error.message).removeprefix("formula: ").rstrip(".")[:LONGEST]
         return {**document, "refused": reason}
     in_rows = dict(_coefficients(table, text, logistic=regression == LOGISTIC))
     first = found[0]
     terms = [
         {
-            "term": each.of["term"],
+            "term": in_line(each.of["term"])[:LONGEST_NAME],
             "synthetic": in_rows.get(each.of["term"]),
             **{key: each.document()[key] for key in ("value", "low", "high", "errors")},
         }
@@ -88,7 +89,7 @@ def _analysis(estimator: Estimator, table: CodedTable, text: str, target: str) -
         **document,
         "level": first.level,
         "support": first.support.document(),
-        "notes": list(first.notes),
+        "notes": [in_line(note)[:LONGEST] for note in first.notes],
         "terms": terms,
     }
 

@@ -20,8 +20,9 @@ import privity
 from privity.common.data.regression_formula import read_formula
 from privity.common.data.schema import parse_schema
 from privity.common.errors import PrivityError, ProblemsFound
+from privity.common.formats import require
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
-from privity.common.release.queries.declared_analyses import nearly
+from privity.common.release.queries.declared_analyses import analyses_of, nearly
 from privity.common.runs.automatic_choice import choose
 from privity.common.runs.carried_analyses import check_carried
 from privity.common.runs.planned_run import planned_session, rehearse
@@ -30,6 +31,7 @@ from privity.common.synthesis.learning.declared_analyses import tables_of
 from privity.interfaces.cli.main import app
 from tests.harness.consortium import make_schema
 from tests.harness.ledgers import declared
+from tests.harness.releases import release_of
 
 SCHEMA = parse_schema(
     {
@@ -250,6 +252,20 @@ def test_the_report_shows_them_first_and_verify_makes_them_again(released):
     assert "Declared analysis: hours ~ age + sex + age:sex + region" in shown
     assert "analyses.json" in shown
     assert read.query("logistic", FORMULAS[0], midpoints=True)
+
+
+def test_values_of_any_length_are_told(tmp_path):
+    long = "x" * 9000
+    fields = [
+        {"name": "y", "type": "string", "categories": ["no", long]},
+        *({"name": name, "type": "string", "categories": ["no", f"{name}{long}"]} for name in "ab"),
+    ]
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({each["name"]: random.choice(each["categories"], 900) for each in fields})
+    schema = parse_schema({"name": "texts", "fields": fields}, "texts")
+    settings = {"analyses": ["y ~ a + b + a:b"]}
+    release, synthetic = release_of(tmp_path, "aim", frame, schema, "9", settings=settings)
+    require(analyses_of(release, synthetic.table), "analyses", "analyses.json")
 
 
 def test_a_figure_of_another_machine_is_the_same_and_one_that_was_altered_is_not(released):
