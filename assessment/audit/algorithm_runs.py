@@ -73,7 +73,7 @@ ALL_PHASES: dict[str, dict[str, Any]] = {
     "dp-subn": {"frontier": "always"},
     "privhd": {"filter": "always"},
     "mst": {"selection": "parties"},
-    "aim": {"selection": "parties"},
+    "aim": {"selection": "parties", "analyses": ["A0 ~ A1 + A2"]},
 }
 """Settings with which a run has all phases that there are."""
 
