@@ -140,7 +140,7 @@ class AIM(Algorithm[Settings]):
         declared = tables_of(chosen.analyses, schema.domain, pure=not share.budget.delta)
         about = _about(session, chosen, declared)
         held = pairs_within(about)
-        tables = _number(session, share, chosen, held)
+        tables = _number(session, share, chosen, held, len(pairs_within(declared)))
         measured = await measure_single(session, ONE_WAY, share * one_way)
         together = await missing_together(session, MISSING, share * (1 - one_way), measured)
         measured = together.tables
@@ -183,9 +183,13 @@ def _about(session: Session, chosen: Settings, declared: Sequence[Marginal]) -> 
     return [*declared, *(pair for pair in candidate_pairs(session) if place in pair and pair not in held)]
 
 
-def _number(session: Session, share: Share, chosen: Settings, held: Sequence[Pair]) -> int:
-    """How many tables are measured: a declared one counts as the pairs that it holds, and gets their share."""
-    return max(len(held), chosen.tables or tables_for(session, share))
+def _number(session: Session, share: Share, chosen: Settings, held: Sequence[Pair], declared: int) -> int:
+    """How many tables are measured: a declared one counts as the pairs that it holds, and gets their share.
+
+    Unless their number is set, half of the declared pairs come on top, so that some tables are selected too: these tell
+    how wrong the model may be elsewhere.
+    """
+    return max(len(held), chosen.tables or tables_for(session, share) + declared // 2)
 
 
 def _widths(chosen: Settings, declared: Sequence[Marginal], session: Session, share: Share) -> list[float]:
@@ -193,7 +197,8 @@ def _widths(chosen: Settings, declared: Sequence[Marginal], session: Session, sh
     left = (1 - (chosen.one_way or one_way_share(session, share))) * (1 - chosen.selecting)
     about, domain, pure = _about(session, chosen, declared), session.schema.domain, not share.budget.delta
     held = pairs_within(about)
-    part = float(left) * len(held) / _number(session, share, chosen, held) / sum(map(pairs_of, about))
+    tables = _number(session, share, chosen, held, len(pairs_within(declared)))
+    part = float(left) * len(held) / tables / sum(map(pairs_of, about))
     return [width(math.prod(domain[a] for a in table), part * pairs_of(table), pure=pure) for table in declared]
 
 
