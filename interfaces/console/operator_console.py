@@ -132,7 +132,7 @@ class _Runs:
             is_fetched=is_release(self._releases / run), under_way=status.state in UNDER_WAY,
             has_release=status.state == COMPLETED or LEARNT in status.remedy,
             is_whole=(self._releases / run / REPORT).is_file(), is_stopped=status.state == STOPPED,
-            folder=self._releases, failed=status.state == FAILED, epsilon=readable(Fraction(status.epsilon)),
+            failed=status.state == FAILED, epsilon=readable(Fraction(status.epsilon)),
         )  # fmt: skip
 
     def stop(self, run: str) -> flask.Response:
