@@ -123,9 +123,9 @@ def _check_terms(formula: Formula, schema: Schema) -> None:
             raise bad_option("formula", f"{':'.join(term.elements())} stands there twice", "Leave one of them out.")
         alone = [name for name in term if Counter([name]) not in written]
         if term.total() > 1 and alone:
-            product = ":".join(term.elements())
-            hint = f"Write {' + '.join([*dict.fromkeys(term)])} + {product}."
-            raise bad_option("formula", f"{product} stands there without {alone[0]}", hint)
+            joined = ":".join(term.elements())
+            hint = f"Write {' + '.join([*dict.fromkeys(term)])} + {joined}."
+            raise bad_option("formula", f"{joined} stands there without {alone[0]}", hint)
     # Squares of the terms over rows with every combination of values, as often as any other.
     columns = formula.columns
     gram = np.ones((len(columns), len(columns)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -107,12 +108,14 @@ class _Estimates:
     def mean(self, place: int) -> Mean | None:
         """None if the attribute has no mean, or nothing measured it."""
         attribute = self._schema.attributes[place]
+        if attribute.type == "boolean":
+            return None
         try:
-            exact = attribute.type != "boolean" and code_values(attribute).exact
+            exact = code_values(attribute).exact
             (middle,) = statistics.mean(self._asking(place, midpoints=True))
         except NOT_TOLD:
             return None
-        if attribute.type == "boolean" or middle.value is None:
+        if middle.value is None:
             return None
         try:
             bounds = None if exact else statistics.mean(self._asking(place))[0]
@@ -137,15 +140,13 @@ class _Estimates:
 
     def cross_tabs(self, strongest: list[Pair]) -> Iterator[CrossTab]:
         """Of the strongest pairs that were measured with all their values, of which there are few."""
-        left = CROSS_TABS
-        for pair in strongest:
-            sizes = [self._schema.attributes[a].values for a in (pair.a, pair.b)]
-            if not left or pair.margin is None or not pair.margin.whole or max(sizes) > SIDE:
-                continue
+        sizes = [attribute.values for attribute in self._schema.attributes]
+        whole = [pair for pair in strongest if pair.margin is not None and pair.margin.whole]
+        for pair in [pair for pair in whole if max(sizes[pair.a], sizes[pair.b]) <= SIDE][:CROSS_TABS]:
             # Fewer columns than rows.
-            by, of = (pair.a, pair.b) if sizes[0] >= sizes[1] else (pair.b, pair.a)
-            left -= 1
-            yield self._cross_tab(of, by)
+            by, of = (pair.a, pair.b) if sizes[pair.a] >= sizes[pair.b] else (pair.b, pair.a)
+            with contextlib.suppress(*NOT_TOLD):
+                yield self._cross_tab(of, by)
 
     def _cross_tab(self, of: int, by: int) -> CrossTab:
         shown, groups = self._schema.attributes[of], self._schema.attributes[by]
