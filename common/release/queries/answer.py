@@ -60,7 +60,7 @@ def answer(found: Interval, of: Mapping[str, str], level: float, support: Suppor
     """Of an interval, with the notes that follow from it."""
     said = list(notes)
     if not found.determined:
-        said.append("not determined: the noise hides the group, or a quotient's denominator")
+        said.append("not determined: the noise hides the group, or what the estimate is divided by")
     elif support.kind == EXTRAPOLATED:
         said.append("the model alone tells of pairs that were not measured; the interval has what it may have wrong")
     errors = {"sampling": found.sampling, "noise": found.noise, "model": found.model}

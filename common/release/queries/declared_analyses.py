@@ -89,7 +89,7 @@ def _analysis(estimator: Estimator, table: CodedTable, text: str, target: str) -
         **document,
         "level": first.level,
         "support": first.support.document(),
-        "notes": [in_line(note)[:LONGEST] for note in first.notes],
+        "notes": [in_line(note)[:LONGEST] for note in dict.fromkeys(note for each in found for note in each.notes)],
         "terms": terms,
     }
 

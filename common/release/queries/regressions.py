@@ -26,6 +26,7 @@ PRECISION = 1e-9
 SEPARATED = 30.0
 """Of a linear predictor, from which on a response is certain."""
 
+OPEN = "where an end is open, the noise hides how rare the response is with the term"
 WITHIN = "of the rows that have a value of everything in the formula"
 
 
@@ -92,6 +93,16 @@ class Regression:
         _check_terms(names, terms, kept)
         return Fit(names, terms, *(_logistic if self.logistic else _linear)(terms, y, kept))
 
+    def bends(self, columns: Sequence[Codes], kept: Numbers, fit: Fit) -> Numbers:
+        """How fast the information on each coefficient changes with it, beside it; 0 where one step is exact."""
+        if not self.logistic:
+            return np.zeros(len(fit.names))
+        chance = self.response[columns[self.formula.response]] - fit.residuals
+        inverse = np.linalg.inv(fit.information)
+        along = fit.terms @ (inverse / inverse.diagonal())
+        weight = kept * chance * (1 - chance)
+        return np.asarray((weight * (1 - 2 * chance)) @ along**3 / (weight @ along**2))
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -130,24 +141,25 @@ def _regression(asking: Asking, text: str, *, logistic: bool) -> list[Answer]:
     kept = regression.complete(rows.columns)
     for a, mask in options.given.items():
         kept = kept * mask[rows.columns[a]]
-    fit = regression.fit(rows.columns, kept * (np.arange(len(kept)) < rows.own))
+    # A row that is spread over all codes: no value is without rows, and no response certain.
+    spread = rows.own / evidence.rows / max(1, len(kept) - rows.own)
+    counted = kept * np.where(np.arange(len(kept)) < rows.own, 1.0, spread)
+    fit = regression.fit(rows.columns, counted)
     # Of every row of the model and of those beside it, as a share of all the model's rows.
     inverse = np.linalg.inv(fit.information / rows.own)
     influence = (fit.terms * (kept * fit.residuals)[:, None]) @ inverse.T
+    bends = regression.bends(rows.columns, counted, fit)
     attributes = tuple(sorted({*regression.formula.attributes, *options.given}))
     told = asking.estimator.tell_of_rows(attributes, influence, extrapolate=options.extrapolate)
     found = told.linear if options.target == POPULATION else told.linear.about_rows()
     values = fit.coefficients + found.values
-    return [
-        answer(
-            intervals.of_sum(found, np.eye(len(values))[place], options.level, float(values[place])),
-            {"term": name},
-            float(options.level),
-            told.support,
-            *regression.notes,
-        )
-        for place, name in enumerate(fit.names)
-    ]
+    answers = []
+    for place, name in enumerate(fit.names):
+        straight = intervals.of_sum(found, np.eye(len(values))[place], options.level, float(values[place]))
+        interval = intervals.opened(straight, float(bends[place]))
+        notes = (*regression.notes, OPEN) if interval.determined and interval != straight else regression.notes
+        answers.append(answer(interval, {"term": name}, float(options.level), told.support, *notes))
+    return answers
 
 
 Fitted = tuple[Numbers, Numbers, Numbers]

@@ -6,6 +6,7 @@ import asyncio
 import re
 from dataclasses import replace
 from fractions import Fraction
+from math import inf, isfinite, log
 
 import numpy as np
 import pytest
@@ -218,6 +219,27 @@ def test_separation_is_refused():
     coefficients, residuals, _ = regressions._logistic(terms, (beside + (np.arange(100) < 4)) % 2, np.ones(100))
     assert np.isfinite(coefficients).all()
     assert np.abs(terms.T @ residuals).max() < 1e-6
+
+
+@pytest.mark.parametrize("rare", [0, 2])
+def test_where_noise_hides_how_rare_a_response_is_an_end_is_open(rare):
+    """Of a response that occurs with one value of a term only, or in few rows besides."""
+    fields = [{"name": name, "type": "boolean"} for name in ("x", "y", "z")]
+    schema = parse_schema({"fields": fields}, "s")
+    generator = np.random.default_rng(rare)
+    x, z = generator.integers(0, 2, (2, ROWS))
+    y = x * (generator.random(ROWS) < 0.4)
+    y[np.flatnonzero(x == 0)[:rare]] = 1
+    table = CodedTable(schema, tuple(each.astype(np.uint8) for each in (x, y, z)))
+    truth = log((x * y).sum() / (x * (1 - y)).sum()) - (log(rare / ((x == 0).sum() - rare)) if rare else -inf)
+    for _ in range(3):
+        estimator = Estimator(released(table, "all-pairs", epsilon=1))
+        told = {each.of["term"]: each for each in ask(estimator, "logistic", ["y ~ x + z"])}
+        assert told["x[true]"].high == inf
+        assert told["x[true]"].low < truth
+        assert isfinite(told["z[true]"].low)
+        assert isfinite(told["z[true]"].high)
+        assert regressions.OPEN in told["x[true]"].notes or told["x[true]"].value is None
 
 
 def test_names_in_formulas_may_have_any_sign_in_quotes(odd):
