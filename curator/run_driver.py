@@ -10,6 +10,7 @@ import asyncio
 import json
 import secrets
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,8 @@ from privity.common.release.release_folder import (
     write_unfit,
 )
 from privity.common.release.report.report_page import write_with_report
-from privity.common.release.session_release import Synthesised, release_of, synthesised
-from privity.common.release.synthetic_rows import Synthesis, check_release_size
+from privity.common.release.session_release import Synthesised, finished, learnt_release, synthesised
+from privity.common.release.synthetic_rows import check_release_size
 from privity.common.runs.carried_analyses import check_carried
 from privity.common.runs.rehearsed_release import rehearse_release
 from privity.common.runs.run_request import RunRequest
@@ -197,30 +198,29 @@ class RunDriver:
         spec = plan.spec
         model = await learn(session, spec.algorithm, spec.settings)
 
-        def content(synthetic: Synthesis | None = None, scores: dict[str, Any] | None = None) -> Release:
-            return release_of(
+        def learnt() -> Release:
+            return learnt_release(
                 session,
                 model,
-                synthetic,
                 tolerate=spec.tolerate,
                 protection=plan.protection,
                 of_run=self._run_document(spec, plan),
                 of_statement=self._of_statement(spec),
-                scores=scores,
             )
 
         async def keep() -> None:
             """With all that is charged by now: nothing that fails afterwards loses it."""
-            await _to_its_end(asyncio.to_thread(write_learnt, release, content()))
+            await _to_its_end(asyncio.to_thread(write_learnt, release, learnt()))
 
         # Else what is there may say what the scores cost, as it does again before any party is asked for them.
         if self._journal.recall(f"{self.run}/scores", "scores") is None:
             await keep()
         self.meter.enter(SYNTHESIS)
-        found = await synthesised(session, model, self._request.rows, self._seed)
+        drawn = partial(synthesised, model, session.rows, self._request.rows, self._seed())
+        found = await session.compute(drawn)
         scores = await self._scores(session, spec.evaluation, found, keep)
         self.meter.finish()
-        whole = content(found.synthetic, scores)
+        whole = finished(learnt(), found.synthetic, scores)
         await _to_its_end(asyncio.to_thread(write_with_report, release, whole, found.synthetic))
 
     def _rehearse(self, spec: RunSpec) -> None:

@@ -26,7 +26,6 @@ from privity.common.privacy.thresholded_counts import ThresholdedCounts
 from privity.common.release.statement import whole_loss
 from privity.discovery import Discover
 from privity.given import given_schema
-from privity.local_release import Publication
 from privity.releases import Release
 from privity.schemas import Schema
 
@@ -126,7 +125,7 @@ def under_discovered_schema(discovery: Fraction, delta: Fraction, release: Fract
                 seen.append(revealed(given_schema(found)))
             found.save(folder / "schema.json")
             fitted = OneWay(release, population=POPULATION, ledger=ledger).fit(file, folder / "schema.json")
-            Publication(fitted, folder / "release").finish()
+            fitted.publish(folder / "release")
             stated = Release(folder / "release").statement
         return Seen({"public": np.array(seen)}, stated=Fraction(stated.epsilon), charged_delta=Fraction(stated.delta))
 
@@ -155,7 +154,7 @@ def discovered_in_a_fit(epsilon: Fraction, delta: Fraction, runs: int, quick: in
                 fitted = TextsFirst(epsilon, delta=delta, population=POPULATION, ledger=ledger).fit(file, schema)
                 seen.append(revealed(fitted.model_.schema))
                 charged, paid = min(charged, fitted.charged_.epsilon), min(paid, fitted.charged_.delta)
-            stated, stated_delta = whole_loss(Publication(fitted, folder / "release").finish().privacy)
+            stated, stated_delta = whole_loss(fitted.publish(folder / "release").privacy)
         return Seen({"public": np.array(seen)}, charged, stated, min(paid, stated_delta))
 
     name = f"categories in a fit for eps {epsilon}, delta {delta}"

@@ -13,6 +13,7 @@ import re
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -270,4 +271,12 @@ def _digest(path: Path) -> str:
 def _write_json(path: Path, format_name: str, document: dict[str, Any]) -> None:
     require(document, format_name, path.name)
     indent = None if format_name in ("model", "marginals") else 2
-    path.write_text(json.dumps(document, indent=indent, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(document, indent=indent, ensure_ascii=False, default=_as_it_was)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def _as_it_was(number: object) -> float:
+    """A number of a document that was read from a file, which has the same text again."""
+    if not isinstance(number, Decimal):
+        raise TypeError(f"{type(number).__name__} is not JSON")
+    return float(number)

@@ -5,9 +5,8 @@ What was learnt is a release before there are rows, and is written then: nothing
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 from privity.common.protocol.session import Session
@@ -36,36 +35,32 @@ class Synthesised:
     present: int
 
 
-async def synthesised(session: Session, model: Model, rows: int | None, seed: Callable[[], int]) -> Synthesised:
+def synthesised(model: Model, places: int, rows: int | None, seed: int) -> Synthesised:
     """Draw the rows of a release.
 
     Args:
+        places: public number of rows of all parties.
         rows: how many; by default as many as are taken to be there.
-        seed: decides them; asked for once, when the model is there.
+        seed: decides them.
     """
-    number = seed()
-    present = await session.compute(partial(rows_to_publish, model, session.rows, number))
-    synthetic = await session.compute(partial(synthesise_release, model, rows or present, number))
-    return Synthesised(synthetic, present)
+    present = rows_to_publish(model, places, seed)
+    return Synthesised(synthesise_release(model, rows or present, seed), present)
 
 
-def release_of(
+def learnt_release(
     session: Session,
     model: Model,
-    synthetic: Synthesis | None = None,
     *,
     tolerate: int,
     protection: str | None,
     of_run: Mapping[str, Any],
     of_statement: Mapping[str, Any],
-    scores: dict[str, Any] | None = None,
 ) -> Release:
-    """The documents of a release: an unfinished one as long as there are no synthetic rows.
+    """The documents of what was learnt: an unfinished release.
 
     Args:
         protection, of_statement: as ``privacy_statement`` asks for them.
         of_run: what run.json says besides.
-        scores: what the parties said of the synthetic table.
     """
     schema, backend, own = model.schema, session.backend, session.record.discovery
     # What the run itself discovered is part of what the run cost.
@@ -84,11 +79,21 @@ def release_of(
     run = {
         "format_version": FORMAT_VERSION,
         "run": session.run,
-        **({"unfinished": True} if synthetic is None else {"rows": synthetic.table.rows}),
+        "unfinished": True,
         "schema_digest": schema.digest,
         **of_run,
-        **({} if synthetic is None else synthetic.documents()),
         "charges": session.record.charges(),
     }
     marginals = marginals_document(session.record, schema, session.noise_variables)
-    return Release(model, marginals, privacy, run, scores)
+    return Release(model, marginals, privacy, run)
+
+
+def finished(learnt: Release, synthetic: Synthesis, scores: dict[str, Any] | None = None) -> Release:
+    """The documents of a release with its rows.
+
+    Args:
+        learnt: an unfinished one.
+        scores: what the parties said of the synthetic table.
+    """
+    of_run = {key: value for key, value in learnt.run.items() if key != "unfinished"}
+    return replace(learnt, run={**of_run, "rows": synthetic.table.rows, **synthetic.documents()}, scores=scores)

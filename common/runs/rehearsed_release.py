@@ -6,10 +6,9 @@ It takes no row: its rows are those of a model of flat marginals. So what cannot
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -18,17 +17,16 @@ from privity.common.data.attribute import Histogram
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy.run_budget import PureBudget
-from privity.common.protocol.session import Session, complete
+from privity.common.protocol.session import complete
 from privity.common.release.release_contents import Release
 from privity.common.release.release_folder import read_release, write_learnt, write_release
 from privity.common.release.report.overview import overview
 from privity.common.release.report.report_page import report_page
-from privity.common.release.session_release import ALONE, release_of, synthesised
+from privity.common.release.session_release import ALONE, finished, learnt_release, synthesised
 from privity.common.runs.planned_run import planned_session
 from privity.common.synthesis.algorithms import learn
 from privity.common.synthesis.algorithms.one_way import OneWay
 from privity.common.synthesis.learning.domain_discovery import stand_in
-from privity.common.synthesis.models import Model
 from privity.common.text.short_values import shorten
 
 INVENTED = 1000
@@ -53,7 +51,7 @@ def rehearse_release(
     Args:
         schema: as declared; where the domain of a number is open, one stands in that might be discovered.
         parties: that take part.
-        protection, of_run, of_statement: as of ``release_of``; how the sums of the run are protected, at least.
+        protection, of_run, of_statement: as of ``learnt_release``; how the sums of the run are protected, at least.
 
     Raises:
         PrivityError: rehearsal-failed.
@@ -64,8 +62,10 @@ def rehearse_release(
         tolerate = of_run["tolerate"]
         session = planned_session(_closed(schema), rows, tolerate, PureBudget(Fraction(1)))
         model = complete(learn(session, OneWay.name, {}))
-        told = partial(release_of, tolerate=tolerate, protection=protection, of_run=of_run, of_statement=of_statement)
-        _try(session, model, partial(told, session, model))
+        learnt = learnt_release(
+            session, model, tolerate=tolerate, protection=protection, of_run=of_run, of_statement=of_statement
+        )
+        _try(learnt, session.rows)
     except Exception as error:
         # No row was looked at: what it says is of the schema.
         reason = f"{type(error).__name__}: {shorten(str(error))}"
@@ -82,15 +82,14 @@ def _closed(schema: Schema) -> Schema:
     return replace(schema, attributes=tuple(attributes))
 
 
-def _try(session: Session, model: Model, made: Callable[..., Release]) -> None:
+def _try(learnt: Release, places: int) -> None:
     with tempfile.TemporaryDirectory(prefix="privity-rehearsal-") as scratch:
         folder = Path(scratch) / "release"
-        learnt = made()
         write_learnt(folder, learnt)
         read_release(folder)
-        found = complete(synthesised(session, model, ROWS, lambda: SEED)).synthetic
+        found = synthesised(learnt.model, places, ROWS, SEED).synthetic
         whole = overview(learnt, found.table)
         report_page(whole)
-        release = made(found)
+        release = finished(learnt, found)
         write_release(folder, release, found, report_page(replace(whole, release=release)))
         read_release(folder)

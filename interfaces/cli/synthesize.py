@@ -30,7 +30,6 @@ from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import run_request
 from privity.interfaces.cli.options import DialectOption, MapOption, row_options, takes_run_options
 from privity.interfaces.cli.schema import tell_unkept_rules
-from privity.local_release import Publication
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import shown_on
 from privity.party.sources.rows import Rows
@@ -95,11 +94,10 @@ def synthesize_command(
         budget = parse_epsilon(epsilon), parse_delta(delta)
         for told in told_of_one_owner(declared, table.rows, algorithm, chosen, *budget):
             say(told)
-    publication = Publication(synthesizer, out, rows, automatic)
     started = time.monotonic()
-    publication.learn(coded, declared)
+    synthesizer.learn(coded, declared, out=out, automatic=automatic)
     learned = time.monotonic()
-    release = publication.finish()
+    release = synthesizer.publish(out, rows)
     ended = time.monotonic()
     charged, spent = synthesizer.charged_, synthesizer.spent_
     limit = f" of {readable(synthesizer.population_.total_epsilon)}"

@@ -5,10 +5,9 @@ The budget is checked before anything is learned; each step is charged before it
 
 from __future__ import annotations
 
-import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -21,7 +20,6 @@ import pandas as pd
 from privity.common.data import schema as read
 from privity.common.data.regression_formula import ANALYSES
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
-from privity.common.formats import require
 from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
 from privity.common.privacy.category_budget import CategoryBudget, category_budget
 from privity.common.privacy.ledger import Allowance
@@ -34,6 +32,9 @@ from privity.common.protocol.run_record import RunRecord
 from privity.common.protocol.run_terms import AUTO
 from privity.common.protocol.session import Session, complete
 from privity.common.public_names import public
+from privity.common.release.release_contents import Release
+from privity.common.release.release_folder import write_learnt
+from privity.common.release.session_release import ALONE, learnt_release
 from privity.common.release.shortcomings import beyond_note, modelled_alone
 from privity.common.runs.automatic_choice import check_automatic, choose
 from privity.common.runs.carried_analyses import check_carried
@@ -41,7 +42,7 @@ from privity.common.runs.modelled_together import told_of_one_owner
 from privity.common.runs.planned_run import planned_session
 from privity.common.runs.rehearsed_release import rehearse_release
 from privity.common.storage.journal import MEMORY, Journal
-from privity.common.storage.safe_files import refuse_existing, write_text
+from privity.common.storage.safe_files import refuse_existing
 from privity.common.synthesis.algorithms import ALGORITHMS, Algorithm
 from privity.common.synthesis.algorithms.discover import DOMAINS
 from privity.common.synthesis.learning.category_discovery import check_delta, discover_categories, open_texts
@@ -59,10 +60,11 @@ from privity.common.text.first_few import first_few
 from privity.common.text.terminal import console, status_line
 from privity.given import Schema, Table, can_be_recoded, coded_by, given_schema, plain
 from privity.html import table_in_html
+from privity.local_release import keep, publish, telling_where
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import Told, local_session
 from privity.party.sources.pass_progress import Share, percent, watched
-from privity.saved_models import SavedModel
+from privity.sampled_rows import sampled
 
 OWNER = "owner"
 
@@ -79,8 +81,7 @@ class Fitted:
     Attributes:
         charged: what it cost a person; spent: what all releases about these people have cost one of them so far. Both
             as the ledger has them; until it was asked, what they are at most.
-        session: in the process that fitted it.
-        automatic: why this algorithm was chosen, if the fit chose it.
+        made: makes the release of it.
     """
 
     algorithm: str
@@ -89,8 +90,16 @@ class Fitted:
     charged: ApproxDP
     spent: ApproxDP
     population: Population
-    session: Session | None
-    automatic: Mapping[str, Any] | None = None
+    made: Callable[[], Release]
+
+    @property
+    def learnt(self) -> Release:
+        """The release of it, to which rows are yet to be drawn."""
+        return self.made()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what belongs to this process: the ledger's connection, and the rows."""
+        return {**self.__dict__, "made": partial(_same, self.learnt)}
 
 
 class LocalLearner:
@@ -100,8 +109,6 @@ class LocalLearner:
     """
 
     algorithm: ClassVar[str] = AUTO
-    _when_learnt: Callable[[Fitted], None] | None = None
-    """Told of what was learnt as soon as it is, to keep it."""
 
     def __init__(
         self,
@@ -126,13 +133,46 @@ class LocalLearner:
 
     def fit(self, table: Table, schema: Schema, *, person: str | None = None, order: str | None = None) -> Self:
         """Learn the model; what it takes and what it refuses: ``Synthesizer.fit``."""
+        return self.learn(table, schema, person=person, order=order)
+
+    def learn(
+        self,
+        table: Table,
+        schema: Schema,
+        *,
+        person: str | None = None,
+        order: str | None = None,
+        out: Path | None = None,
+        automatic: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """What ``fit`` does; and write what is learnt before anything else is done.
+
+        Args:
+            out: the folder to make of it.
+            automatic: why this algorithm was chosen, if nobody asked for it, and the fit does not know it.
+
+        Raises:
+            ProblemsFound, PrivityError: as of every fit; release-unfinished: it failed after the model was learnt, and
+                where that is: in another folder, if this one cannot be written.
+        """
+        with nullcontext() if out is None else telling_where(out):
+            return self._learn(table, schema, person, order, out, automatic)
+
+    def _learn(
+        self,
+        table: Table,
+        schema: Schema,
+        person: str | None,
+        order: str | None,
+        out: Path | None,
+        automatic: Mapping[str, Any] | None,
+    ) -> Self:
         declared = given_schema(schema)
         declared.require_reviewed(schema if isinstance(schema, Path | str) else None)
-        if declared.row_constraints or self._when_learnt is not None:
+        if declared.row_constraints or out is not None:
             rehearse_release(declared)
         coded = coded_by(table, person, order)
         algorithm, rows, first, run = self.algorithm, None, None, new_run()
-        automatic: Mapping[str, Any] | None = None
         with closing(open_ledger(self.population, self.ledger)) as ledger, self._progress() as told:
             population = ledger.population
             epsilon, delta = self.epsilon, self.delta
@@ -183,16 +223,26 @@ class LocalLearner:
                     session, share = session.recoded(found.schema, "table/"), share * (1 - SHARE) + found.left
                 model = complete(kind.learn(session, share, self.settings))
                 # Nothing that fails from here on loses it.
-                fitted = self._fitted = Fitted(
-                    algorithm, model, session.record, most, before + most, population, session, automatic
-                )
-                if self._when_learnt is not None:
-                    self._when_learnt(fitted)
+                made = partial(self._release, session, model, algorithm, automatic)
+                fitted = self._fitted = Fitted(algorithm, model, session.record, most, before + most, population, made)
+                if out is not None:
+                    keep(lambda: fitted.learnt, out)
                 spent = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
                 charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
         # All at once: several threads may fit one object, and the last one's results stand together.
         self._fitted = replace(fitted, charged=charged, spent=spent)
         return self
+
+    def _release(self, session: Session, model: Model, algorithm: str, automatic: Mapping[str, Any] | None) -> Release:
+        asked = {
+            "algorithm": algorithm,
+            **({"automatic": automatic} if automatic else {}),
+            "settings": self.settings,
+            "epsilon": str(self.epsilon),
+            "delta": str(self.delta),
+        }
+        of_run = {**asked, **ALONE}
+        return learnt_release(session, model, tolerate=0, protection=None, of_run=of_run, of_statement={})
 
     def for_texts(self, schema: read.Schema, rows: int, *, numbers: bool = True) -> CategoryBudget | None:
         """What discovers the categories of open texts in so many rows, and what is left; None if no text is open.
@@ -272,16 +322,17 @@ class LocalLearner:
         Args:
             where, dtypes, skip_keys, independent: as of ``SavedModel.sample``, with the same errors.
         """
-        return SavedModel(self.fitted.model).sample(
-            n, seed, where, dtypes=dtypes, skip_keys=skip_keys, independent=independent
-        )
+        return sampled(self.fitted.model, n, seed, where, dtypes=dtypes, skip_keys=skip_keys, independent=independent)
 
-    def save(self, path: Path | str) -> None:
-        """Write the learnt model as JSON; ``load_model`` reads it. It is a release, already charged."""
-        document = self.fitted.model.to_dict()
-        require(document, "model", str(path))
-        refuse_existing(Path(path), "path")
-        write_text(json.dumps(document, ensure_ascii=False) + "\n", Path(path))
+    def publish(self, out: Path, rows: int | None = None) -> Release:
+        """Draw the rows of what was learnt, and write all of it (``local_release.publish``)."""
+        fitted = self.fitted
+        return publish(lambda: fitted.learnt, out, rows)
+
+    def save(self, folder: Path | str) -> None:
+        """Write what was learnt, for ``load_model``: a release that has no rows yet, already charged."""
+        refuse_existing(Path(folder), "folder")
+        write_learnt(Path(folder), self.fitted.learnt)
 
     @contextmanager
     def _progress(self) -> Iterator[Told]:
@@ -333,10 +384,9 @@ class LocalLearner:
     def _repr_html_(self) -> str:
         return table_in_html(type(self).__name__, [*self._arguments().items(), ("state", self._told())])
 
-    def __getstate__(self) -> dict[str, Any]:
-        """Without what belongs to this process: the ledger's connection, and the rows."""
-        fitted = None if self._fitted is None else replace(self._fitted, session=None)
-        return {**self.__dict__, "_fitted": fitted}
+
+def _same(learnt: Release) -> Release:
+    return learnt
 
 
 def new_run() -> str:

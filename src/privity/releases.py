@@ -8,9 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privity.answers import Answers, Function, analyses_table, asked, supported
 from privity.common.data.written_values import as_pandas
@@ -34,9 +32,12 @@ from privity.common.synthesis.models import Model
 from privity.common.text.first_few import first_few
 from privity.marginals import Marginals
 from privity.release_sources import OwnFolder, fetch_release, is_url, shown
-from privity.saved_models import WARNING, SavedModel
+from privity.sampled_rows import WARNING, sampled
 from privity.schemas import Schema
 from privity.summaries import Shown, Summary
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class Loss(NamedTuple):
@@ -82,6 +83,8 @@ class Statement(Shown):
     @property
     def table(self) -> pd.DataFrame:
         """A line a party: its rows, and its figures as floats."""
+        import pandas as pd
+
         keys = ("epsilon_per_person", "delta_per_person", "epsilon_per_row", "delta_per_row")
         return pd.DataFrame(
             {
@@ -243,9 +246,7 @@ class Release(Shown):
         Args:
             where, dtypes, skip_keys, independent: as of ``SavedModel.sample``, with the same errors.
         """
-        return SavedModel(self.model).sample(
-            n, seed, where, dtypes=dtypes, skip_keys=skip_keys, independent=independent
-        )
+        return sampled(self.model, n, seed, where, dtypes=dtypes, skip_keys=skip_keys, independent=independent)
 
     def query(
         self,

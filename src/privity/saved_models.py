@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from privity.arguments import as_arguments
-from privity.common.data.cast_columns import as_types
-from privity.common.formats import read_json
 from privity.common.formats.given_values import bad_option, whole_number
 from privity.common.public_names import public
-from privity.common.release.sampling_conditions import conditions_of, given_conditions
-from privity.common.release.synthetic_rows import check_release_size, synthesise
+from privity.common.release.release_contents import MODEL
+from privity.common.release.release_contents import Release as Contents
+from privity.common.release.release_folder import read_release
+from privity.common.release.synthetic_rows import check_release_size
+from privity.common.storage.safe_files import refuse_existing
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models import load_model as load
 from privity.given import Schema, given_schema
-
-WARNING = (
-    "Synthetic rows: standard errors and tests as if they were real leave out the noise and the model's error. "
-    "Release.query has valid intervals (docs/statistics.md)."
-)
-"""Stands in ``DataFrame.attrs`` of what is sampled."""
+from privity.local_release import publish
+from privity.releases import Release
+from privity.sampled_rows import sampled
 
 
 @public
 @dataclass(frozen=True)
 class SavedModel:
-    """A model that was learnt and charged before; sampling from it costs nothing."""
+    """A model that was learnt and charged before; sampling from it, and publishing it, cost nothing."""
 
     model: Model
+    learnt: Contents = field(repr=False)
 
     def sample(
         self,
@@ -60,27 +59,46 @@ class SavedModel:
                 forbids.
             PrivityError: too-rare: the model has hardly any such rows; bad-option: an argument that is not possible.
         """
-        rows, schema = whole_number("n", n, 1), self.model.schema
-        seed = None if seed is None else whole_number("seed", seed, 0)
-        if not isinstance(where or {}, Mapping):
-            raise bad_option("where", f"a {type(where).__name__} has no values by name", "Give a dictionary.")
+        return sampled(self.model, n, seed, where, dtypes=dtypes, skip_keys=skip_keys, independent=independent)
+
+    def release(self, folder: Path | str, rows: int | None = None) -> Release:
+        """Publish what was learnt as a folder, as ``privity synthesize`` does: at no further charge.
+
+        Args:
+            folder: to make: synthetic rows, report, privacy statement, noisy marginals, model, schema.
+            rows: of the synthetic table; by default as many as are taken to be in the real one.
+
+        Raises:
+            PrivityError: bad-option: there is something already, or it is published; release-unfinished: the folder has
+                what was learnt, and no rows.
+        """
+        number = None if rows is None else whole_number("rows", rows, 1)
+        if not self.learnt.unfinished:
+            raise bad_option("model", "it is of a release, which has its rows", "Use that; sample(n) draws more.")
+        if self.learnt.run["secure_sum"] is not None:
+            reason = "it is of several owners, whose nodes sign what they release"
+            raise bad_option("model", reason, "Use sample(n), which draws rows at no cost.")
         with as_arguments():
-            check_release_size(rows, schema)
-        conditions = conditions_of(schema, given_conditions(where or {}))
-        skipped = whole_number("skip_keys", skip_keys, 0)
-        if dtypes is not None and not hasattr(dtypes, "items"):
-            raise bad_option("dtypes", f"a {type(dtypes).__name__} has no types by name", "Give a dictionary.")
-        drawn = synthesise(self.model, rows, seed, conditions, skipped=skipped, independent=independent)
-        found = as_types(drawn, schema, dtypes)
-        found.attrs["privity"] = WARNING
-        return found
+            check_release_size(number or 0, self.model.schema)
+        refuse_existing(Path(folder), "folder")
+        publish(lambda: self.learnt, Path(folder), number)
+        return Release(folder)
 
 
 @public
-def load_model(path: Path | str, schema: Schema) -> SavedModel:
-    """Read a ``model.json``.
+def load_model(folder: Path | str, schema: Schema | None = None) -> SavedModel:
+    """Read what a fit saved, or the model of any release.
+
+    Args:
+        folder: of the release, or the ``model.json`` in it.
+        schema: one with other rules; by default that of the release.
 
     Raises:
-        PrivityError, ProblemsFound: the file does not fit its format or the schema.
+        PrivityError, ProblemsFound: a file is not as it was written, or the schema does not fit the model.
     """
-    return SavedModel(load.load_model(read_json(path, links=False), given_schema(schema), str(path)))
+    place = Path(folder)
+    learnt = read_release(place.parent if place.name == MODEL else place)
+    model = learnt.model
+    if schema is not None:
+        model = load.load_model(model.to_dict(), given_schema(schema), MODEL)
+    return SavedModel(model, learnt)

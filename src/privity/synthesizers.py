@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import ClassVar, Self
 
 from privity import given
-from privity.common.formats.given_values import whole_number
 from privity.common.public_names import public
-from privity.common.release.synthetic_rows import check_release_size
 from privity.common.storage.safe_files import refuse_existing
 from privity.common.synthesis.algorithm_settings import declared
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.discovery import Discover
 from privity.given import Table
 from privity.local_learner import LocalLearner
-from privity.local_release import Publication
 from privity.releases import Release
+from privity.saved_models import SavedModel
 from privity.schemas import Schema
 
 
@@ -103,9 +101,8 @@ class Synthesizer(LocalLearner):
         given.warn_of_unkept_rules(given.given_schema(schema))
         if out is None:
             return super().fit(table, schema, person=person, order=order)
-        publication = Publication(self, Path(out))
-        publication.learn(table, schema, person=person, order=order)
-        publication.finish()
+        self.learn(table, schema, person=person, order=order, out=Path(out))
+        self.publish(Path(out))
         return self
 
     def release(self, folder: Path | str, rows: int | None = None) -> Release:
@@ -117,15 +114,10 @@ class Synthesizer(LocalLearner):
 
         Raises:
             NotFittedError: before ``fit``.
-            PrivityError: bad-option: there is something already, or another process fitted it; release-unfinished: the
-                folder has what was learnt, and no rows.
+            PrivityError: bad-option: there is something already; release-unfinished: the folder has what was learnt,
+                and no rows.
         """
-        number = None if rows is None else whole_number("rows", rows, 1)
-        fitted = self.fitted
-        check_release_size(number or 0, fitted.model.schema)
-        refuse_existing(Path(folder), "folder")
-        Publication(self, Path(folder), number).finish()
-        return Release(folder)
+        return SavedModel(self.fitted.model, self.fitted.learnt).release(folder, rows)
 
     @property
     def schema_(self) -> Schema:

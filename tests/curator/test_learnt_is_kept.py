@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from pathlib import Path
 
 import pytest
@@ -75,11 +76,11 @@ def test_a_run_that_fails_after_it_has_learnt_has_a_release_that_all_sign(tmp_pa
 def test_a_curator_that_dies_after_it_has_learnt_goes_on_to_a_whole_release(tmp_path, monkeypatch):
     async def first() -> None:
         async with NetworkConsortium(tmp_path, consortium) as network:
-            drawing = asyncio.Event()
+            drawing, loop, ended = asyncio.Event(), asyncio.get_running_loop(), threading.Event()
 
-            async def dying(*_arguments: object) -> None:
-                drawing.set()
-                await asyncio.Event().wait()
+            def dying(*_arguments: object) -> None:
+                loop.call_soon_threadsafe(drawing.set)
+                ended.wait()
 
             monkeypatch.setattr(run_driver, "synthesised", dying)
             network.submit("t", request(), "autumn")
@@ -87,6 +88,7 @@ def test_a_curator_that_dies_after_it_has_learnt_goes_on_to_a_whole_release(tmp_
             # In the middle of a file.
             (release(tmp_path) / "synthetic.csv").write_text("a,b")
             assert is_unfinished(read_json(release(tmp_path) / RUN))
+        ended.set()
         verify_release(release(tmp_path))
 
     async def second() -> None:

@@ -52,8 +52,6 @@ def release_of(
     declared(ledger).close()
     fitted = SYNTHESIZERS[algorithm](epsilon, population="people", ledger=ledger, **(settings or {}))
     fitted.fit(frame, schema, **columns)
-    session = fitted.fitted.session
-    assert session is not None
     named = dict(parties or {OWNER: len(frame)})
     record = replace(fitted.record_, costs=[replace(cost, payers=tuple(named)) for cost in fitted.record_.costs])
     asked = Fraction(epsilon)
@@ -75,7 +73,7 @@ def release_of(
         model=fitted.model_,
         marginals=marginals_document(record, fitted.model_.schema, Fraction(len(named), quota)),
         privacy=privacy_statement(
-            run=session.run,
+            run=fitted.fitted.learnt.run["run"],
             parties=named,
             tolerate=tolerate,
             protection="Paillier with a 3072-bit modulus" if together else None,
@@ -85,7 +83,7 @@ def release_of(
         ),
         run={
             "format_version": FORMAT_VERSION,
-            "run": session.run,
+            "run": fitted.fitted.learnt.run["run"],
             "algorithm": algorithm,
             "settings": fitted.settings,
             "epsilon": str(asked),

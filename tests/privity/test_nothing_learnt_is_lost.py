@@ -29,7 +29,6 @@ from privity.common.runs import rehearsed_release
 from privity.curator import run_driver
 from privity.interfaces.cli.main import main
 from privity.local_learner import LocalLearner
-from privity.local_release import Publication
 from privity.synthesizers import SYNTHESIZERS
 from tests.harness.command import here
 from tests.harness.forked_nodes import forked_nodes
@@ -111,7 +110,7 @@ def as_made(monkeypatch, fit: LocalLearner, folder: Path) -> list[CodeType]:
     monkeypatch.setattr(tempfile, "tempdir", str(folder.parent))
     fit.fit(ROWS, SCHEMA)
     with Tracer() as traced:
-        Publication(fit, folder).finish()
+        fit.publish(folder)
     drawn = [code for code in traced.seen if "/report/" in code.co_filename]
     return [code for code in traced.seen if code not in drawn] + drawn[::DRAWN]
 
@@ -119,7 +118,7 @@ def as_made(monkeypatch, fit: LocalLearner, folder: Path) -> list[CodeType]:
 @pytest.mark.parametrize("part", thinned(range(PARTS), PARTS))
 def test_whatever_throws_after_the_charge_leaves_a_release(fit, tmp_path, monkeypatch, part):
     steps = as_made(monkeypatch, fit, tmp_path / "whole")
-    assert {"synthesise_release", "rows_to_publish", "write_csv", "release_of", "_write_json"} <= {
+    assert {"synthesise_release", "rows_to_publish", "write_csv", "learnt_release", "_write_json"} <= {
         code.co_name for code in steps
     }
     left = {"whole": 0, "unfinished": 0, "elsewhere": 0}
@@ -127,7 +126,7 @@ def test_whatever_throws_after_the_charge_leaves_a_release(fit, tmp_path, monkey
         out = tmp_path / str(place)
         try:
             with Tracer(step):
-                Publication(fit, out).finish()
+                fit.publish(out)
             folder, how = out, "whole"
         except PrivityError as error:
             # Any other error names no release.
@@ -150,7 +149,7 @@ def test_a_model_is_there_though_the_ledger_fails_after_the_charge(fit, tmp_path
 
     monkeypatch.setattr(Ledger, "spent", failing)
     with pytest.raises(PrivityError, match="a disk that is gone") as told:
-        Publication(fit, tmp_path / "out").learn(ROWS, SCHEMA)
+        fit.learn(ROWS, SCHEMA, out=tmp_path / "out")
     assert told.value.fields["file"] == tmp_path / "out"
     is_gone_on_from(tmp_path / "out")
     assert len(fit.sample(7)) == 7
@@ -166,7 +165,7 @@ def test_what_cannot_be_made_of_invented_rows_is_told_before_a_row_is_read(fit, 
 
     monkeypatch.setattr(rehearsed_release, "report_page", broken)
     with pytest.raises(PrivityError, match="ZeroDivisionError") as told:
-        Publication(fit, tmp_path / "out").learn(unread, SCHEMA)
+        fit.learn(unread, SCHEMA, out=tmp_path / "out")
     assert told.value.code == "rehearsal-failed"
     with closing(open_ledger("people", tmp_path / "ledger.sqlite")) as ledger:
         assert ledger.spent() == 0

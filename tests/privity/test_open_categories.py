@@ -34,7 +34,6 @@ from privity.common.synthesis.learning.category_discovery import open_texts
 from privity.common.synthesis.learning.domain_discovery import undiscovered
 from privity.discovery import Discover
 from privity.ledgers import declare_population
-from privity.local_release import Publication
 from privity.party.sources.address import parse_address
 from privity.party.sources.frame_rows import open_frame
 from privity.party.sources.open_rows import open_rows
@@ -307,7 +306,7 @@ def test_a_fit_discovers_categories_within_its_own_budget(kind, fields, tmp_path
     assert rest
     assert Fraction(39, 10) < fitted.charged_.epsilon <= 4
     assert fitted.charged_.delta == fitted.delta
-    release = Publication(fitted, tmp_path / "release").finish()
+    release = fitted.publish(tmp_path / "release")
     assert whole_loss(release.privacy) == (fitted.charged_.epsilon, fitted.charged_.delta)
     assert any(
         "categories of texts were discovered, at epsilon = 0.4" in words for words in release.privacy["in_words"]
@@ -317,7 +316,7 @@ def test_a_fit_discovers_categories_within_its_own_budget(kind, fields, tmp_path
     (discovery,) = found.schema.table_schema()["discoveries"]
     assert discovery["attributes"] == [field["name"] for field in fields]
     again = OneWay("1", population="patients").fit(table, tmp_path / "release" / "schema.json")
-    stated = whole_loss(Publication(again, tmp_path / "again").finish().privacy)
+    stated = whole_loss(again.publish(tmp_path / "again").privacy)
     assert stated[0] == 1 + Fraction(discovery["epsilon"]), "whoever sees a release by this schema sees its domains"
 
 

@@ -17,8 +17,8 @@ import pytest
 
 from privity import Ledger, OneWay, Schema, Synthesizer, declare_population, simulate
 from privity.common.errors import PrivityError
-from privity.common.protocol.session import complete
-from privity.common.release.session_release import ALONE, release_of, synthesised
+from privity.common.release.session_release import finished, synthesised
+from privity.local_learner import LocalLearner
 
 WARD = {"name": "ward", "type": "string", "categories": ["n", "s"]}
 SCORE = {"name": "score", "type": "integer", "edges": [0, 10, 20, 30, 40]}
@@ -69,16 +69,19 @@ def test_every_table_needs_person_and_order_under_a_schema_with_absent_rows(popu
     assert Ledger(population).spent == 0
 
 
+def places_of(model: LocalLearner) -> int:
+    """The public number of rows."""
+    return sum(party["rows"] for party in model.fitted.learnt.privacy["parties"])
+
+
 def test_the_remedies_work(tmp_path: Path) -> None:
     for name, table in in_forms(visits(), tmp_path).items():
         model = OneWay("0.5", population="people").fit(table, SCHEMA, **KEYS)
-        assert model.fitted.session is not None
-        assert model.fitted.session.rows == PERSONS * MOST, name
+        assert places_of(model) == PERSONS * MOST, name
         assert model.charged_.epsilon == MOST * model.epsilon
     frame = visits()[["ward", "score"]]
     rows_alone = OneWay(1, population="rows").fit(frame, {"fields": [WARD, SCORE]})
-    assert rows_alone.fitted.session is not None
-    assert rows_alone.fitted.session.rows == len(frame)
+    assert places_of(rows_alone) == len(frame)
 
 
 def test_categories_are_discovered_in_the_places_of_persons(tmp_path: Path) -> None:
@@ -97,13 +100,8 @@ def shown_by(frame: pd.DataFrame, folder: Path) -> list[str]:
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         model = Synthesizer(10, population="people").fit(frame, SCHEMA, **KEYS)
-    session = model.fitted.session
-    assert session is not None
-    found = complete(synthesised(session, model.model_, 700, lambda: 1))
-    release = release_of(
-        session, model.model_, found.synthetic, tolerate=0, protection=None,
-        of_run={"algorithm": model.algorithm_, "settings": {}, "epsilon": "10", "delta": "0", **ALONE}, of_statement={},
-    )  # fmt: skip
+    learnt = model.fitted.learnt
+    release = finished(learnt, synthesised(learnt.model, places_of(model), 700, 1).synthetic)
     run = {key: value for key, value in release.run.items() if key not in ("run", "files")}
     privacy = {key: value for key, value in release.privacy.items() if key != "run"}
     ledger = re.sub("local-[0-9a-f]+", "RUN", repr(Ledger("people")))
@@ -139,6 +137,5 @@ def test_a_fit_without_places_would_tell_it(tmp_path: Path) -> None:
     for rows in (1, 2):
         frame = visits(rows)[["ward", "score"]]
         model = OneWay("0.5", population="rows").fit(frame, {"fields": [WARD, SCORE]})
-        assert model.fitted.session is not None
-        sizes.add(model.fitted.session.rows)
+        sizes.add(places_of(model))
     assert len(sizes) == 2

@@ -4,6 +4,8 @@ import inspect
 import json
 import pickle
 import pydoc
+import subprocess
+import sys
 import warnings
 from fractions import Fraction
 from importlib import metadata
@@ -23,6 +25,7 @@ from privity import (
     Release,
     Synthesizer,
     declare_population,
+    load_model,
     simulate,
 )
 from privity.common.errors import PrivityError, ProblemsFound
@@ -34,7 +37,6 @@ from privity.common.release.release_contents import RELEASE_FILES
 from privity.common.release.release_folder import verify_release
 from privity.common.synthesis.algorithm_settings import declared
 from privity.common.synthesis.algorithms import ALGORITHMS
-from privity.local_release import Publication
 from privity.synthesizers import SYNTHESIZERS
 from tests.harness.command import privity
 from tests.harness.ledgers import charges
@@ -81,7 +83,7 @@ def test_a_rule_that_a_model_can_hardly_keep_is_told_before_the_spend(tmp_path, 
     assert [each.filename for each in told] == [__file__]
     with warnings.catch_warnings():  # the command tells it itself
         warnings.simplefilter("error")
-        Publication(OneWay("1", population="people", ledger=unspent), tmp_path / "out").learn(rows, schema)
+        OneWay("1", population="people", ledger=unspent).learn(rows, schema, out=tmp_path / "out")
 
 
 def test_a_fit_is_published_as_a_release_like_that_of_the_command(tmp_path):
@@ -97,11 +99,32 @@ def test_a_fit_is_published_as_a_release_like_that_of_the_command(tmp_path):
     assert fitted.spent_.epsilon == 2, "a release costs no more than its fit"
     with pytest.raises(PrivityError, match=r"folder: .* exists already"):
         fitted.release(tmp_path / "release")
-    again = pickle.loads(pickle.dumps(fitted))
-    with pytest.raises(PrivityError, match="another process fitted it"):
-        again.release(tmp_path / "again")
+    again = pickle.loads(pickle.dumps(fitted)).release(tmp_path / "again")
+    assert again.run["run"] == release.run["run"]
     with pytest.raises(NotFittedError):
         AIM("1", population="patients").release(tmp_path / "never")
+
+
+@pytest.mark.process
+def test_a_saved_fit_is_sampled_and_published_by_another_process(tmp_path):
+    declare_population("patients", total_epsilon="10")
+    fitted = AIM("2", population="patients", analyses=["smoker ~ ward"]).fit(people(2000), SCHEMA)
+    fitted.save(tmp_path / "fit")
+    script = "import sys, privity; print(len(privity.load_model(sys.argv[1]).release(sys.argv[2], rows=70).rows))"
+    command = [sys.executable, "-c", script, str(tmp_path / "fit"), str(tmp_path / "release")]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "70\n"
+    release, again = Release(tmp_path / "release"), load_model(tmp_path / "fit")
+    assert release.verify()
+    assert release.run["run"] == fitted.fitted.learnt.run["run"]
+    assert release.analyses is not None
+    assert Release(tmp_path / "fit").statement.document == release.statement.document
+    assert again.sample(5, seed=1).equals(fitted.sample(5, seed=1))
+    assert load_model(tmp_path / "fit" / "model.json").sample(5, seed=1).equals(again.sample(5, seed=1))
+    with pytest.raises(PrivityError, match="has its rows"):
+        load_model(tmp_path / "release").release(tmp_path / "twice")
+    with pytest.raises(PrivityError, match=r"folder: .* exists already"):
+        fitted.save(tmp_path / "fit")
+    assert privity_package.Ledger("patients").spent == 2
 
 
 def test_a_fit_with_a_folder_is_published_at_once_and_only_then(tmp_path):

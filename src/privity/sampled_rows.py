@@ -1,0 +1,48 @@
+"""Synthetic rows of a model for Python: what every ``sample`` gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+
+from privity.arguments import as_arguments
+from privity.common.data.cast_columns import as_types
+from privity.common.formats.given_values import bad_option, whole_number
+from privity.common.release.sampling_conditions import conditions_of, given_conditions
+from privity.common.release.synthetic_rows import check_release_size, synthesise
+from privity.common.synthesis.models import Model
+
+WARNING = (
+    "Synthetic rows: standard errors and tests as if they were real leave out the noise and the model's error. "
+    "Release.query has valid intervals (docs/statistics.md)."
+)
+"""Stands in ``DataFrame.attrs`` of what is sampled."""
+
+
+def sampled(
+    model: Model,
+    n: int,
+    seed: int | None,
+    where: Mapping[str, object] | None,
+    *,
+    dtypes: Mapping[str, Any] | None,
+    skip_keys: int,
+    independent: bool,
+) -> pd.DataFrame:
+    """As ``SavedModel.sample``, with the same errors."""
+    rows, schema = whole_number("n", n, 1), model.schema
+    seed = None if seed is None else whole_number("seed", seed, 0)
+    if not isinstance(where or {}, Mapping):
+        raise bad_option("where", f"a {type(where).__name__} has no values by name", "Give a dictionary.")
+    with as_arguments():
+        check_release_size(rows, schema)
+    conditions = conditions_of(schema, given_conditions(where or {}))
+    skipped = whole_number("skip_keys", skip_keys, 0)
+    if dtypes is not None and not hasattr(dtypes, "items"):
+        raise bad_option("dtypes", f"a {type(dtypes).__name__} has no types by name", "Give a dictionary.")
+    drawn = synthesise(model, rows, seed, conditions, skipped=skipped, independent=independent)
+    found = as_types(drawn, schema, dtypes)
+    found.attrs["privity"] = WARNING
+    return found
