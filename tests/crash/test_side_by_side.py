@@ -10,6 +10,7 @@ from tests.crash.matrix import Worlds, kill_at, kills, points
 from tests.crash.node import CURATOR
 from tests.crash.runs import BUSY, COMBINER, PAIR
 from tests.crash.switch import Kill
+from tests.harness.long import thinned
 
 pytestmark = pytest.mark.process
 
@@ -19,7 +20,7 @@ writes first is chance: what follows after a write in one course may be missing 
 """
 
 
-@pytest.mark.parametrize("who", [CURATOR, COMBINER])
+@pytest.mark.parametrize("who", thinned([CURATOR, COMBINER], 2))
 def test_a_node_that_is_killed_while_two_runs_are_at_work_changes_neither(
     who: str, worlds: Worlds, undisturbed: Undisturbed
 ) -> None:
@@ -32,7 +33,7 @@ def test_a_node_that_is_killed_while_two_runs_are_at_work_changes_neither(
     assert found.killed > 1
 
 
-@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [24, pytest.param(1, marks=pytest.mark.long)])
 def test_runs_in_every_state_outlive_a_curator_that_is_killed_at_each_of_its_writes(
     every: int, worlds: Worlds, undisturbed: Undisturbed
 ) -> None:

@@ -49,9 +49,9 @@ async def once(folder: Path, stop_after: int | None) -> tuple[bytes, list, int]:
         return tables.read_bytes(), charges, written
 
 
-@pytest.mark.parametrize("every", [4, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("every", [12, pytest.param(1, marks=pytest.mark.long)])
 def test_a_stop_at_every_write_of_a_run_changes_nothing(tmp_path: Path, every: int) -> None:
-    """In ``make test`` at every fourth."""
+    """In ``make test`` at every twelfth."""
 
     async def scenario() -> None:
         tables, charges, written = await once(tmp_path / "whole", None)

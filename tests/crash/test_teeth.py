@@ -26,7 +26,7 @@ BROKEN = [
     ("curator-draws-anew", CURATOR, ("/revealed/",), {"another release"}, 1),
     ("curator-asks-once", CURATOR, ("#ended/",), {"signatures"}, None),
 ]
-SHORT = {"charged-again", "party-seals-anew", "curator-forgets"}
+SHORT = {"charged-again", "curator-forgets"}
 
 
 @pytest.mark.parametrize(

@@ -156,6 +156,7 @@ def test_a_run_costs_a_party_no_more_after_many_others(tmp_path: Path) -> None:
     asyncio.run(scenario())
 
 
+@pytest.mark.long
 def test_a_curator_lists_a_hundred_thousand_runs(tmp_path: Path) -> None:
     async def scenario() -> None:
         consortium = make_consortium(2, domain=(2, 3), rows=20)

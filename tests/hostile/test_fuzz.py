@@ -18,7 +18,7 @@ pytestmark = pytest.mark.process
 
 
 def test_nothing_crashes_hangs_grows_or_is_charged(tmp_path: Path) -> None:
-    tally = campaign(tmp_path, to_parties=700, to_curator=500, runs=4, seed=7)
+    tally = campaign(tmp_path, to_parties=600, to_curator=350, runs=3, seed=7)
     assert tally.broken() == []
     answered = {target for target, _, _ in tally.answers}
     draws = ("Select", "SelectTable")

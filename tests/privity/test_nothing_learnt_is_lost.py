@@ -41,7 +41,7 @@ STEPS = ("/common/release/", "/common/data/coded_table.py", "/common/storage/saf
 DRAWN = 20
 """One of so many functions that draw the report is tried: whatever fails there is caught in one place."""
 
-PARTS = 7
+PARTS = 14
 """Of the steps, each as long as a test should be."""
 
 SCHEMA = parse_schema(

@@ -129,6 +129,7 @@ def test_private_svm_without_noise_learns_and_with_noise_does_not():
     assert labels(table, task).mean() == pytest.approx(answer.mean())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_methods_of_merging_are_compared_on_one_graph(seed):
     found = clique_merging.compare(*clique_merging.random_chordal(seed, most=8))

@@ -49,6 +49,7 @@ def test_one_variable_has_the_closed_form():
         assert beyond[1] <= 0.05 < beyond[0]
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 def test_a_wide_law_is_a_narrow_one_stretched():
     for variables in (Fraction(1), Fraction(3, 2), Fraction(40)):

@@ -346,6 +346,7 @@ def test_a_party_finds_its_files_where_the_chart_lays_them(
     assert amiss == {"connection"}, "there is no curator here"
 
 
+@pytest.mark.long
 def test_the_curator_finds_its_files_and_takes_newer_manifests_only(chart: Any, founded: Path, tmp_path: Path) -> None:
     secret(founded / "curator", tmp_path / "member")
     shutil.copy(founded / "organiser" / "manifest.json", tmp_path / "member")

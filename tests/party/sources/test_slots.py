@@ -165,7 +165,7 @@ def test_which_rows_are_left_out_depends_on_person_and_order_alone(
         assert set(np.flatnonzero(found.count([(2,)])[:MARKS]).tolist()) == kept
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(seed=st.integers(0, 10**6), most=st.integers(1, 3), data=st.data(), form=st.sampled_from(["csv", "parquet"]))
 def test_all_rows_of_a_person_replaced_change_its_places_and_nothing_else(
     seed: int, most: int, data: st.DataObject, form: str, tmp_path: Path

@@ -97,6 +97,7 @@ def test_the_relaxed_programme_is_never_worse_than_greedy():
         assert total_variance(found, domain) <= total_variance(greedy, domain)
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 def test_the_relaxed_programme_by_itself_leads_to_the_optimum_most_of_the_time():
     """From clusters that were joined for few cells alone, and without the moves that improve a solution."""

@@ -145,6 +145,7 @@ def test_noise_in_a_far_cell_is_not_taken_for_rows(part):
     assert np.median(ends) < 2 * 77
 
 
+@pytest.mark.long
 @pytest.mark.statistical
 def test_values_of_many_rows_far_out_stay():
     generator = np.random.default_rng(6)
