@@ -6,11 +6,11 @@ import csv
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from privity.assessment.evaluation.evaluation import Candidate, Question
 from privity.assessment.evaluation.prediction import PredictionTarget
-from privity.assessment.evaluation.value_tables import ValueTable, read_values
+from privity.assessment.evaluation.value_tables import ValueTable, read_values, values_of_frame
 from privity.common.data.attribute import PLAIN_KEYS, Attribute
 from privity.common.data.schema import Schema, load_schema
 from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound, RowProblemsFound
@@ -21,19 +21,22 @@ from privity.common.synthesis.learning.domain_discovery import undiscovered
 from privity.common.text.short_values import shorten
 from privity.party.sources.address import parse_address
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 QUICK_ROWS = 10_000
 """Of each table, about, for a first answer."""
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The options of the command, as written."""
+    """The options of the command, as written; a table may also be one in memory."""
 
-    real: str
+    real: str | pd.DataFrame
     synthetic: tuple[str, ...]
     releases: tuple[Path, ...]
     schema: Path | None
-    control: str | None
+    control: str | pd.DataFrame | None
     targets: tuple[str, ...]
     drop: tuple[str, ...]
     attacks: int
@@ -51,10 +54,17 @@ class _Faults:
         self.problems.append(Problem(f"--{option}", "", rule, message, remedy))
 
     def table(
-        self, data: str, schema: Schema, most_rows: int | None, dialect: Mapping[str, Any] | None = None
+        self,
+        option: str,
+        data: str | pd.DataFrame,
+        schema: Schema,
+        most_rows: int | None,
+        dialect: Mapping[str, Any] | None = None,
     ) -> ValueTable | None:
         """The rows, or None with their faults kept."""
         try:
+            if not isinstance(data, str):
+                return values_of_frame(data, schema, option, most_rows)
             return read_values(parse_address(data, dialect=dialect), schema, most_rows)
         except ProblemsFound as error:
             self.problems += error.problems
@@ -91,13 +101,13 @@ def read_inputs(inputs: Inputs, say: Callable[[str], None]) -> Question:
     runs = [str(release.run["run"]) for release in releases] + [None] * len(inputs.synthetic)
     for (name, rows), run in zip(named, runs, strict=True):
         say(f"reading {name}")
-        tables.append((name, run, faults.table(rows, schema.over(judged).released, most)))
+        tables.append((name, run, faults.table("synthetic", rows, schema.over(judged).released, most)))
     say("reading the real rows")
     # A run may be about some of the attributes, and the real rows have them all, and columns that were left out.
     of_owner = replace(schema, extra_columns=True)
     real, control = (
-        None if data is None else faults.table(data, of_owner, most, inputs.dialect)
-        for data in (inputs.real, inputs.control)
+        None if data is None else faults.table(option, data, of_owner, most, inputs.dialect)
+        for option, data in (("real", inputs.real), ("control", inputs.control))
     )
     targets = _targets(inputs, schema.over(judged), faults)
     if inputs.attacks < 1:

@@ -9,11 +9,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.cell_files import holds_cells, open_cells
@@ -31,6 +30,9 @@ from privity.party.sources.address import Address, Form
 from privity.party.sources.held_rows import default_memory
 from privity.party.sources.open_rows import connect
 from privity.party.sources.sql_coding import quoted
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SEED = 0
 """Of everything that is drawn here: the same tables give the same figures."""
@@ -131,9 +133,10 @@ def read_values(address: Address, schema: Schema, most_rows: int | None = None) 
     return reading.table(address.name)
 
 
-def values_of_frame(frame: pd.DataFrame, schema: Schema, name: str) -> ValueTable:
+def values_of_frame(frame: pd.DataFrame, schema: Schema, name: str, most_rows: int | None = None) -> ValueTable:
     """The same of a DataFrame; ``name`` is for messages."""
-    reading = _Reading(schema, max(1, MOST_CELLS // len(schema.attributes)))
+    limit = max(1, MOST_CELLS // len(schema.attributes))
+    reading = _Reading(schema, limit if most_rows is None else min(limit, most_rows))
     reading.add_frame(frame, name)
     return reading.table(name)
 
@@ -216,6 +219,8 @@ class _Reading:
         )
 
     def _rules(self, batch: Batch) -> None:
+        import pandas as pd
+
         rules: Sequence[RowConstraint] = self._schema.row_constraints
         if not rules or not len(batch.numbers):
             return

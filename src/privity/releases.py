@@ -10,9 +10,11 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from privity import given
 from privity.answers import Answers, Function, analyses_table, asked, supported
 from privity.common.data.written_values import as_pandas
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
+from privity.common.formats.given_values import bad_option
 from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.public_names import public
 from privity.common.release.queries.estimator import Estimator
@@ -21,7 +23,7 @@ from privity.common.release.queries.support import Support
 from privity.common.release.release_contents import LARGEST_FILES, REPORT, SYNTHETIC
 from privity.common.release.release_folder import read_release, verify_release
 from privity.common.release.report.overview import Overview, overview_of
-from privity.common.release.report.report_page import report_page, summary_fragment
+from privity.common.release.report.report_page import pictures_page, report_page, summary_fragment
 from privity.common.release.rows_file import read_decoded
 from privity.common.release.shortcomings import constraint_notes, fallback, notes
 from privity.common.release.statement import headline, whole_loss
@@ -30,6 +32,8 @@ from privity.common.storage.safe_files import appearing, read_regular, refuse_ex
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.models import Model
 from privity.common.text.first_few import first_few
+from privity.common.text.short_values import shorten
+from privity.html import Page
 from privity.marginals import Marginals
 from privity.release_sources import OwnFolder, fetch_release, is_url, shown
 from privity.sampled_rows import WARNING, sampled
@@ -38,6 +42,8 @@ from privity.summaries import Shown, Summary
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from privity.evaluations import Evaluation
 
 
 class Loss(NamedTuple):
@@ -171,12 +177,15 @@ class Release(Shown):
     def _rows(self) -> pd.DataFrame:
         verify_release(self._folder)
         schema = self._contents.schema
-        if self._contents.unfinished:
-            reason = "it ended before they were made"
-            raise PrivityError(Catalogue.RELEASE_UNFINISHED, file=self._folder, reason=reason)
+        self._require_rows()
         found = as_pandas(read_decoded(self._folder / SYNTHETIC, schema), schema)
         found.attrs["privity"] = WARNING
         return found
+
+    def _require_rows(self) -> None:
+        if self._contents.unfinished:
+            reason = "it ended before they were made"
+            raise PrivityError(Catalogue.RELEASE_UNFINISHED, file=self._folder, reason=reason)
 
     @cached_property
     def marginals(self) -> Marginals:
@@ -224,12 +233,58 @@ class Release(Shown):
         return overview_of(self._folder)
 
     @property
-    def report_html(self) -> str:
-        """The report, as a page; of an unfinished release, which has none, one that is made now."""
+    def report(self) -> Page:
+        """The report, which a notebook shows; of an unfinished release, which has none, one that is made now."""
         verify_release(self._folder)
         if self._contents.unfinished:
-            return report_page(self._overview)
-        return (self._folder / REPORT).read_text(encoding="utf-8")
+            return Page(report_page(self._overview))
+        return Page((self._folder / REPORT).read_text(encoding="utf-8"))
+
+    def plot(self, *attributes: str) -> Page:
+        """Pictures of attributes, all if none is named: the synthetic shares, and the measured ones with error bars.
+
+        Of several that are named also a picture of each pair.
+
+        Raises:
+            PrivityError: bad-option: there is no such attribute.
+        """
+        names = self._contents.schema.names
+        if unknown := [name for name in attributes if name not in names]:
+            hint = f"Give some of: {first_few(list(names))}."
+            raise bad_option("attributes", f"{shorten(str(unknown[0]))} is none of the release", hint)
+        chosen = [names.index(name) for name in attributes or names]
+        return Page(pictures_page(self._overview, chosen, pairs=bool(attributes)))
+
+    def evaluate(
+        self,
+        real: given.Table,
+        *,
+        control: given.Table | None = None,
+        targets: Sequence[str] = (),
+        drop: Sequence[str] = (),
+        attacks: int = 500,
+        quick: bool = False,
+    ) -> Evaluation:
+        """Compare the synthetic rows with the real ones, as ``privity evaluate`` does (docs/evaluation.md).
+
+        What it finds is not private: for the owner of the rows alone, never to be published. It costs nothing.
+
+        Args:
+            real: the real rows: a table in memory, a path or an address.
+            control: real rows that had no part in the release, for attacks and for tests of predictions.
+            targets: what models predict: ``"income"``, or ``"income=>50K"``; by default what is usual.
+            drop: attributes that models do not see.
+            attacks: how often each attack is tried.
+            quick: a first answer, from a part of the rows.
+
+        Raises:
+            RowProblemsFound: rows that do not fit the schema of the release: for the owner's eyes, too.
+            PrivityError: release-unfinished: it has no rows; bad-option.
+        """
+        from privity.evaluations import evaluated  # with the libraries that it brings
+
+        self._require_rows()
+        return evaluated(self._folder, real, control, targets, drop, attacks, quick=quick)
 
     def sample(
         self,

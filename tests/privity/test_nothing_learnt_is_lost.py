@@ -222,7 +222,7 @@ def test_a_command_that_fails_after_the_charge_leaves_what_others_go_on_from(tmp
     assert len(pd.read_csv(tmp_path / "rows.csv")) == 20
     found = privity.Release(tmp_path / "out")
     assert len(found.sample(5)) == 5
-    assert "The release has no synthetic rows" in found.report_html
+    assert "The release has no synthetic rows" in found.report
     assert "unfinished" in repr(found)
     with pytest.raises(PrivityError, match="no synthetic rows"):
         _ = found.rows

@@ -154,6 +154,47 @@ def test_arguments_of_a_sample_that_cannot_be_are_named(release: Release, given:
     assert refused.value.kind is Catalogue.BAD_OPTION
 
 
+def test_pictures_are_those_of_the_report(release: Release, tmp_path: Path) -> None:
+    two = release.plot("ward", "age")
+    assert two.count('<svg class="histogram"') == 2
+    assert two.count('<svg class="shades"') == 1
+    every = release.plot()
+    assert every.count("<article>") == len(release.schema.names)
+    assert "<script" not in every
+    assert release.plot("age")._repr_html_().startswith('<iframe srcdoc="&lt;!DOCTYPE html&gt;')
+    release.report.save(tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_text() == release.report
+    with pytest.raises(PrivityError, match="'wart' is none of the release"):
+        release.plot("wart")
+
+
+def test_an_owner_compares_it_with_the_real_rows_in_any_form(release: Release, tmp_path: Path) -> None:
+    real = people(ROWS)
+    real.to_csv(tmp_path / "real.csv", index=False)
+    found = release.evaluate(real, targets=["smoker"], drop=["score"], quick=True)
+    assert (
+        found.document
+        == release.evaluate(tmp_path / "real.csv", targets=["smoker"], drop=["score"], quick=True).document
+    )
+    assert found.document["predictions"][0]["target"] == "smoker"
+    assert found.verdict
+    assert "serves" in set(found.questions["verdict"])
+    assert "Not for release" in repr(found)
+    assert "<svg" in found.report or "data:image/svg" in found.report
+    found.save(html=tmp_path / "page.html", json=tmp_path / "figures.json")
+    assert json.loads((tmp_path / "figures.json").read_text()) == found.document
+    with pytest.raises(PrivityError, match="nothing to write"):
+        found.save()
+
+
+def test_what_an_evaluation_cannot_read_is_said_in_words_of_python(release: Release) -> None:
+    with pytest.raises(PrivityError, match="real: a int is no table"):
+        release.evaluate(3)
+    with pytest.raises(ProblemsFound, match=r"^real: header") as refused:
+        release.evaluate(people(20).drop(columns="ward"))
+    assert "--" not in str(refused.value)
+
+
 def test_what_it_shows_is_the_headline(release: Release, folder: Path) -> None:
     for part in ("800", "mst", "north (500 rows)", "Privacy loss of a person: epsilon 2, delta 0."):
         assert part in repr(release)
@@ -162,7 +203,7 @@ def test_what_it_shows_is_the_headline(release: Release, folder: Path) -> None:
         assert part in page
     assert "href" not in page
     assert " id=" not in page
-    assert release.report_html == (folder / "report.html").read_text()
+    assert release.report == (folder / "report.html").read_text()
     assert release.run["algorithm"] == "mst"
     assert release.schema.names == ("age", "ward", "smoker", "score", "cost")
     assert release.scores is None
@@ -323,7 +364,7 @@ def test_a_file_that_is_altered_later_is_not_shown(tmp_path: Path, folder: Path)
     shutil.copytree(folder, tmp_path / "release")
     release = Release(tmp_path / "release")
     (tmp_path / "release" / "report.html").write_text("<p>all is well</p>")
-    for shown in (lambda: release.report_html, lambda: release.rows, release.verify):
+    for shown in (lambda: release.report, lambda: release.rows, release.verify):
         with pytest.raises(ProblemsFound, match="altered"):
             shown()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import networkx as nx
 import numpy as np
 
 from privity.common.synthesis.models import Model
@@ -130,6 +129,8 @@ def correlations(model: CopulaModel) -> list[tuple[float, int, int]]:
 
 def _copula(model: CopulaModel, title: str) -> Structure:
     """The forest of the strongest correlations: each attribute hangs from the one that it is tied to most."""
+    import networkx as nx
+
     names = model.schema.names
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(range(len(names)))

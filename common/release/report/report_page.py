@@ -147,6 +147,21 @@ def summary_fragment(whole: Overview) -> str:
     return render(TEMPLATES, "report_fragment.html.j2", **_common(whole), of=summary(whole), linked=False)
 
 
+def pictures_page(whole: Overview, chosen: Sequence[int], *, pairs: bool) -> str:
+    """A page of these attributes.
+
+    Args:
+        chosen: places in the schema.
+        pairs: whether the pairs among them are on it, too.
+    """
+    among = [pair for pair in whole.pairs if pairs and pair.a in chosen and pair.b in chosen]
+    some = replace(whole, distributions=tuple(whole.distributions[place] for place in chosen), warnings=())
+    of_pairs = {"gallery": [pair_picture(pair, whole.table) for pair in among], "standing": standing}
+    return render(
+        TEMPLATES, "report_pictures.html.j2", **_common(some), of_attributes=attributes(some), of_pairs=of_pairs
+    )
+
+
 def _common(whole: Overview) -> dict[str, Any]:
     """What every section may use."""
     return {
