@@ -7,7 +7,8 @@ limits), never values, counts or scores that depend on rows (privacy: errors are
 from __future__ import annotations
 
 import copyreg
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -18,12 +19,36 @@ from privity.common.text.visible import LONGEST_TEXT, cut, in_line
 
 @dataclass(frozen=True)
 class ErrorKind:
-    """One entry of the catalogue; ``text`` and ``remedy`` are format strings over the error's fields."""
+    """One entry of the catalogue; ``text`` and ``remedy`` are format strings over the error's fields.
+
+    Attributes:
+        in_python: the remedy where no command is running, if it names another way there.
+    """
 
     code: str
     status: str
     text: str
     remedy: str
+    in_python: str = ""
+
+
+_at_commands = False
+
+
+@contextmanager
+def at_commands() -> Iterator[None]:
+    """Remedies name commands meanwhile, and not the calls of Python."""
+    global _at_commands
+    before, _at_commands = _at_commands, True
+    try:
+        yield
+    finally:
+        _at_commands = before
+
+
+def by_face(command: str, call: str) -> str:
+    """What a remedy names: a command if one is running, else a call of Python."""
+    return command if _at_commands else call
 
 
 class Catalogue(Enum):
@@ -39,6 +64,8 @@ class Catalogue(Enum):
         "the release {file} has no synthetic rows and no report: {reason}",
         "Nothing that was learnt is lost, and going on costs nothing. Rows: privity sample {file} --rows N --out"
         " rows.csv. The report: privity report {file}.",
+        "Nothing that was learnt is lost, and going on costs nothing. Rows: Release({file!r}).sample(N). All of it:"
+        " load_model({file!r}).release(FOLDER).",
     )
     REHEARSAL_FAILED = ErrorKind(
         "rehearsal-failed",
@@ -81,12 +108,14 @@ class Catalogue(Enum):
         "RESOURCE_EXHAUSTED",
         "{party}: asked {asked}, {left} left of {total} for population {population!r}",
         "Ask for less, or have the data owner raise the total: privity population change --help.",
+        "Ask for less, or raise the total: Ledger({population!r}).change(total_epsilon=TOTAL, raise_total=True).",
     )
     POPULATION_UNDECLARED = ErrorKind(
         "population-undeclared",
         "FAILED_PRECONDITION",
         "the population {population!r} is not declared: there is no {file} (declared here: {known})",
         "Correct the name, or declare it once: privity population declare {population!r} --total-epsilon TOTAL.",
+        "Correct the name, or declare it once: declare_population({population!r}, total_epsilon=TOTAL).",
     )
     LEDGER_UNUSABLE = ErrorKind(
         "ledger-unusable",
@@ -94,12 +123,14 @@ class Catalogue(Enum):
         "the ledger {file} cannot be used: {reason}",
         "Nothing is released without a ledger. Restore it or make room for it; never start an empty one instead."
         " If it is a backup that lacks lines: privity party restored --config party.toml.",
+        "Nothing is released without a ledger. Restore it or make room for it; never start an empty one instead.",
     )
     POPULATION_FROZEN = ErrorKind(
         "population-frozen",
         "FAILED_PRECONDITION",
         "the ledger of {population!r} was set back: what was charged after the backup is not in it",
         "Find out what was spent, and say so: privity population adjust {population!r} --spent-epsilon EPSILON.",
+        "Find out what was spent, and say so: Ledger({population!r}).adjust(spent_epsilon=EPSILON).",
     )
     NO_ROOM = ErrorKind(
         "no-room",
@@ -187,6 +218,7 @@ class Catalogue(Enum):
         "RESOURCE_EXHAUSTED",
         "{limit} runs of the operator {submitter} are unfinished, which is the most allowed",
         "Wait until one of them has ended, or discard one: privity run list, privity run stop RUN --discard.",
+        "Wait until one of them has ended, or discard one: consortium.runs(), consortium.run(NAME).stop(discard=True).",
     )
     TOO_MANY_CALLS = ErrorKind(
         "too-many-calls",
@@ -199,6 +231,7 @@ class Catalogue(Enum):
         "RESOURCE_EXHAUSTED",
         "the operator {submitter} submitted {limit} runs within a day, which is the most allowed",
         "Submit it tomorrow, or resume a run that was stopped: privity run list, privity run resume RUN.",
+        "Submit it tomorrow, or resume a run that was stopped: consortium.runs(), consortium.run(NAME).resume().",
     )
     RUN_OF_ANOTHER = ErrorKind(
         "run-of-another",
@@ -282,7 +315,7 @@ class PrivityError(Exception):
         self.status = kind.value.status
         shown = {name: _visible(value) for name, value in fields.items()}
         self.message = kind.value.text.format(**shown)
-        self.remedy = kind.value.remedy.format(**shown)
+        self.remedy = by_face(kind.value.remedy, kind.value.in_python or kind.value.remedy).format(**shown)
         super().__init__(f"{self.message}\n{self.remedy}")
 
     def __reduce__(self) -> tuple[Any, ...]:

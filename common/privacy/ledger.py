@@ -34,7 +34,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from privity.common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError, by_face
 from privity.common.privacy.accountant import LONGEST_BITS, ZERO, Accountant
 from privity.common.privacy.budget import readable
 from privity.common.privacy.ledger_file import MERGED
@@ -110,7 +110,8 @@ class Ledger(LedgerSums):
                 f"{population.name!r} is declared already, with epsilon {readable(was.total_epsilon)}, delta"
                 f" {readable(was.total_delta)} and {was.rows_per_person} rows a person"
             )
-            hint = "Use it as it is, or change it: privity population change --help."
+            how = by_face("privity population change --help", "Ledger(NAME).change(...)")
+            hint = f"Use it as it is, or change it: {how}."
             raise PrivityError(Catalogue.BAD_OPTION, option="population", reason=reason, hint=hint)
         return self
 

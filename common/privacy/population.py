@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from privity.common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError, by_face
 from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
 
 LONGEST_NAME = 200
@@ -61,7 +61,7 @@ class Population:
         """
         if now != expected:
             reason = f"the total was changed meanwhile, to epsilon {readable(now.total_epsilon)}"
-            hint = "Look at it again (privity population list), and decide again."
+            hint = f"Look at it again ({by_face('privity population list', 'Ledger(NAME)')}), and decide again."
             raise PrivityError(Catalogue.BAD_OPTION, option="population", reason=reason, hint=hint)
         if self.rows_per_person < now.rows_per_person:
             reason = f"a person has up to {now.rows_per_person} rows in tables that were released"

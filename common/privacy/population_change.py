@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from privity.common.errors import Catalogue, PrivityError
-from privity.common.privacy.budget import readable
+from dataclasses import replace
+
+from privity.common.errors import Catalogue, PrivityError, by_face
+from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger import Ledger
 from privity.common.privacy.population import Population
 
@@ -21,10 +23,21 @@ def change_population(book: Ledger, wanted: Population, now: Population, *, rais
     larger = wanted.total_epsilon > now.total_epsilon or wanted.total_delta > now.total_delta
     if larger and not raise_total:
         reason = f"a larger total weakens what these people were promised: {in_words(now)}"
-        raise PrivityError(
-            Catalogue.BAD_OPTION, option="raise", reason=reason, hint="If that is intended, add --raise."
-        )
+        hint = f"If that is intended, add {by_face('--raise', 'raise_total=True')}."
+        raise PrivityError(Catalogue.BAD_OPTION, option=by_face("raise", "raise_total"), reason=reason, hint=hint)
     book.change(wanted, now)
+
+
+def changed(
+    now: Population, total_epsilon: Number | None, total_delta: Number | None, rows_per_person: int | None
+) -> Population:
+    """The terms with others in the place of those that are given."""
+    return replace(
+        now,
+        total_epsilon=now.total_epsilon if total_epsilon is None else parse_epsilon(total_epsilon, "total_epsilon"),
+        total_delta=now.total_delta if total_delta is None else parse_delta(total_delta, "total_delta"),
+        rows_per_person=now.rows_per_person if rows_per_person is None else rows_per_person,
+    )
 
 
 def return_reserved(book: Ledger, run: str) -> None:
@@ -38,7 +51,8 @@ def return_reserved(book: Ledger, run: str) -> None:
         book.give_back(run, one.node)
     if not found:
         reason = f"{run!r} has reserved nothing of {book.population.name!r}"
-        raise PrivityError(Catalogue.BAD_OPTION, option="run", reason=reason, hint="See privity population list.")
+        hint = f"See {by_face('privity population list', 'Ledger(NAME)')}."
+        raise PrivityError(Catalogue.BAD_OPTION, option="run", reason=reason, hint=hint)
 
 
 def in_words(population: Population) -> str:

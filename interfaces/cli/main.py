@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from privity.common.errors import PrivityError
+from privity.common.errors import PrivityError, at_commands
 from privity.common.exit_codes import Exit, exit_code
 from privity.common.text.terminal import say, say_json
 
@@ -190,7 +190,8 @@ def run(command: typer.Typer) -> None:
     # A polite kill unwinds like Ctrl-C, so that children are stopped and scratch folders removed.
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        command()
+        with at_commands():
+            command()
     except PrivityError as error:
         if "--json" in sys.argv:
             document = {"error": error.code, "message": error.message, "remedy": error.remedy}

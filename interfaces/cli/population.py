@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from contextlib import closing
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +15,7 @@ from privity.common.privacy.ledger_folder import declare as declare_ledger
 from privity.common.privacy.ledger_folder import declared, open_ledger
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.population import parse_population
-from privity.common.privacy.population_change import change_population, in_words, return_reserved
+from privity.common.privacy.population_change import change_population, changed, in_words, return_reserved
 from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.text import text_table
 from privity.common.text.terminal import say
@@ -91,12 +90,7 @@ def change(
     """
     with closing(open_ledger(name, ledger)) as book:
         now = book.population
-        wanted = replace(
-            now,
-            total_epsilon=now.total_epsilon if total_epsilon is None else parse_epsilon(total_epsilon, "total_epsilon"),
-            total_delta=now.total_delta if total_delta is None else parse_delta(total_delta, "total_delta"),
-            rows_per_person=now.rows_per_person if rows_per_person is None else rows_per_person,
-        )
+        wanted = changed(now, total_epsilon, total_delta, rows_per_person)
         change_population(book, wanted, now, raise_total=raise_total)
         say(f"{in_words(book.population)} Spent so far: epsilon {readable(book.spent())}.")
         held = book.held()[0]

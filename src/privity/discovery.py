@@ -38,7 +38,7 @@ class Discover(LocalLearner):
     def fit(
         self,
         table: Table,
-        schema: Schema,
+        schema: Schema | None = None,
         *,
         person: str | None = None,
         order: str | None = None,

@@ -6,10 +6,7 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
-
-import pandas as pd
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from privity.common.data import schema as read
 from privity.common.data.coded_table import CodedTable
@@ -19,6 +16,9 @@ from privity.common.text.terminal import warn
 from privity.party.sources.frame_rows import open_frame
 from privity.party.sources.rows import InMemory, Rows
 from privity.party.sources.source_settings import RowSettings, slots_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Table = Any
 """A pandas, polars or Arrow table, a relation of DuckDB, or anything else that speaks Arrow's stream interface; a path
@@ -38,14 +38,18 @@ Schema = read.Schema | HasSchema | Mapping[str, Any] | Path | str
 """A ``privity.Schema``, a Table Schema as a mapping, or the path of one."""
 
 
-def given_schema(schema: Schema) -> read.Schema:
+def given_schema(schema: Schema | None) -> read.Schema:
     """The schema, checked.
 
     Raises:
         ProblemsFound: every fault of it.
-        PrivityError: bad-option: it is none; file-missing and the like.
+        PrivityError: bad-option: it is none, or nobody gave one; file-missing and the like.
     """
     match schema:
+        case None:
+            reason = "nobody says which values may occur, and no row may decide it"
+            hint = "Draft one, and check it: Schema.draft(TABLE); or discover domains privately: Schema.discover(...)."
+            raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
         case read.Schema():
             return schema
         case HasSchema():
@@ -84,6 +88,9 @@ def frame_of(table: Table) -> pd.DataFrame | None:
     Raises:
         PrivityError: bad-option: a column of a type that Arrow does not have.
     """
+    import pandas as pd
+    import pyarrow as pa
+
     if isinstance(table, pd.DataFrame):
         return table
     if hasattr(table, "collect") and not hasattr(table, "__arrow_c_stream__"):

@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING, Self
 
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.privacy import ledger
-from privity.common.privacy.budget import Number, readable
+from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
 from privity.common.privacy.exact_numbers import ExactNumber
-from privity.common.privacy.ledger_folder import declare, open_ledger
+from privity.common.privacy.ledger_folder import declare, declared, open_ledger
 from privity.common.privacy.ledger_reader import LedgerReader
+from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.population import Population, parse_population
+from privity.common.privacy.population_change import change_population, changed, return_reserved
+from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.public_names import public
 from privity.summaries import Shown, Summary
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @public
@@ -30,7 +35,7 @@ def declare_population(
 ) -> Ledger:
     """Declare once the people whose rows will be used: what all releases together may ever cost one of them.
 
-    Declaring the same again changes nothing; ``privity population change`` declares another total.
+    Declaring the same again changes nothing; ``Ledger.change`` declares another total.
 
     Args:
         total_epsilon, total_delta: exact, such as ``4`` and ``1e-6``; a float stands for its shortest decimal.
@@ -71,6 +76,89 @@ class Ledger(Shown):
     def _opened(self) -> Iterator[ledger.Ledger]:
         with closing(open_ledger(self.population, self.file)) as book:
             yield book
+
+    @classmethod
+    def populations(cls) -> pd.DataFrame:
+        """Every population that this account has declared or used, a line each; figures as floats.
+
+        ``note`` says why a ledger cannot be read.
+        """
+        import pandas as pd
+
+        lines = []
+        for name, file in declared().items():
+            line: dict[str, object] = {"population": name, "file": str(file), "note": ""}
+            try:
+                with closing(open_ledger(name, file)) as book:
+                    people, held = book.population, book.held()
+                    line |= {"spent": float(book.spent()), "reserved": float(held[0])}
+                    line |= {"total_epsilon": float(people.total_epsilon), "spent_delta": float(book.spent_delta())}
+                    line |= {"total_delta": float(people.total_delta), "rows_per_person": people.rows_per_person}
+            except PrivityError as error:
+                line["note"] = error.message
+            lines.append(line)
+        figures = ("spent", "reserved", "total_epsilon", "spent_delta", "total_delta", "rows_per_person")
+        return pd.DataFrame(lines, columns=["population", *figures, "file", "note"])
+
+    def change(
+        self,
+        *,
+        total_epsilon: Number | None = None,
+        total_delta: Number | None = None,
+        rows_per_person: int | None = None,
+        raise_total: bool = False,
+    ) -> Self:
+        """Declare another total, or more rows a person; the ledger records it.
+
+        A lower total holds at once. More rows a person price everything that was charged before anew.
+
+        Args:
+            total_epsilon, total_delta, rows_per_person: what is left out stays.
+            raise_total: needed to make a total larger.
+
+        Raises:
+            PrivityError: bad-option: a larger total without ``raise_total``, fewer rows a person, or it was changed
+                meanwhile.
+        """
+        with self._opened() as book:
+            now = book.population
+            wanted = changed(now, total_epsilon, total_delta, rows_per_person)
+            change_population(book, wanted, now, raise_total=raise_total)
+        return self
+
+    def merge(self, other: Path | str) -> Self:
+        """Merge another ledger of the same people into this one, and close it.
+
+        Raises:
+            PrivityError: as ``privity population merge``: it is of other people, or cannot be read.
+        """
+        with self._opened() as book:
+            book.merge(Path(other))
+        return self
+
+    def give_back(self, run: str) -> Self:
+        """Return what is reserved for a run that will not go on; nothing that was spent comes back.
+
+        Raises:
+            PrivityError: bad-option: it has reserved nothing.
+        """
+        with self._opened() as book:
+            return_reserved(book, run)
+        return self
+
+    def adjust(self, *, spent_epsilon: Number, spent_delta: Number | None = None) -> Self:
+        """Say what was spent, after a restore from a backup: the ledger charges what it lacks, and is used again.
+
+        Args:
+            spent_delta: by default what the ledger has.
+
+        Raises:
+            PrivityError: bad-option: less than the ledger has.
+        """
+        with self._opened() as book:
+            delta = book.spent_delta() if spent_delta is None else parse_delta(spent_delta, "spent_delta")
+            book.adjust(ApproxDP(parse_epsilon(spent_epsilon, "spent_epsilon"), delta, RELATION))
+        return self
 
     @property
     def declared(self) -> Population:
@@ -129,6 +217,8 @@ class Ledger(Shown):
 
         ``rho`` is that of a step in rho, for one row. ``answered`` is whether a charge was followed by its answer.
         """
+        import pandas as pd
+
         with self._opened() as book:
             entries = list(LedgerReader(book).entries())
         lines = [
@@ -152,6 +242,8 @@ class Ledger(Shown):
         )
 
     def _summary(self) -> Summary:
+        import pandas as pd
+
         with self._opened() as book:
             people, runs, spent = book.population, LedgerReader(book).by_run(), (book.spent(), book.spent_delta())
             left, reserved = book.left(), book.reserved()

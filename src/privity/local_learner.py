@@ -20,6 +20,7 @@ import pandas as pd
 from privity.common.data import schema as read
 from privity.common.data.regression_formula import ANALYSES
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
+from privity.common.formats.given_values import bad_option
 from privity.common.privacy.budget import Number, parse_delta, parse_epsilon, readable
 from privity.common.privacy.category_budget import CategoryBudget, category_budget
 from privity.common.privacy.ledger import Allowance
@@ -30,7 +31,7 @@ from privity.common.privacy.privacy_loss import ApproxDP
 from privity.common.privacy.run_budget import AdvancedBudget, RunBudget
 from privity.common.protocol.run_record import RunRecord
 from privity.common.protocol.run_terms import AUTO
-from privity.common.protocol.session import Session, complete
+from privity.common.protocol.session import complete
 from privity.common.public_names import public
 from privity.common.release.release_contents import Release
 from privity.common.release.release_folder import write_learnt
@@ -64,7 +65,7 @@ from privity.local_release import keep, publish, telling_where
 from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import Told, local_session
 from privity.party.sources.pass_progress import Share, percent, watched
-from privity.sampled_rows import sampled
+from privity.sampled_rows import rows_of, sampled
 
 OWNER = "owner"
 
@@ -114,11 +115,15 @@ class LocalLearner:
         self,
         epsilon: Number,
         *,
-        population: str,
+        population: str | None = None,
         delta: Number = 0,
         ledger: Path | str | None = None,
         **settings: Any,
     ) -> None:
+        if not isinstance(population, str):
+            reason = "a fit is charged to the people whose rows it uses, and nobody says who they are"
+            hint = 'Declare them once, declare_population("NAME", total_epsilon=TOTAL), and give population="NAME".'
+            raise bad_option("population", reason, hint)
         if self.algorithm == AUTO:
             check_automatic(settings)
         elif unknown := ALGORITHMS[self.algorithm].unknown(settings):
@@ -129,16 +134,34 @@ class LocalLearner:
         self.ledger = ledger
         # As a document has them.
         self.settings = {name: plain(value) for name, value in settings.items()}
+        self._given = {"epsilon": epsilon, "population": population, "delta": delta, "ledger": ledger, **settings}
         self._fitted: Fitted | None = None
 
-    def fit(self, table: Table, schema: Schema, *, person: str | None = None, order: str | None = None) -> Self:
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Arguments of the constructor as they were given, as scikit-learn asks for them."""
+        return dict(self._given)
+
+    def set_params(self, **arguments: Any) -> Self:
+        """Other arguments for the next fit; what was fitted stays.
+
+        Raises:
+            PrivityError, ProblemsFound: as the constructor.
+        """
+        fitted = self._fitted
+        again = type(self)(**{**self._given, **arguments})
+        self.__dict__.update(again.__dict__, _fitted=fitted)
+        return self
+
+    def fit(
+        self, table: Table, schema: Schema | None = None, *, person: str | None = None, order: str | None = None
+    ) -> Self:
         """Learn the model; what it takes and what it refuses: ``Synthesizer.fit``."""
         return self.learn(table, schema, person=person, order=order)
 
     def learn(
         self,
         table: Table,
-        schema: Schema,
+        schema: Schema | None,
         *,
         person: str | None = None,
         order: str | None = None,
@@ -161,7 +184,7 @@ class LocalLearner:
     def _learn(
         self,
         table: Table,
-        schema: Schema,
+        schema: Schema | None,
         person: str | None,
         order: str | None,
         out: Path | None,
@@ -223,7 +246,10 @@ class LocalLearner:
                     session, share = session.recoded(found.schema, "table/"), share * (1 - SHARE) + found.left
                 model = complete(kind.learn(session, share, self.settings))
                 # Nothing that fails from here on loses it.
-                made = partial(self._release, session, model, algorithm, automatic)
+                made = partial(
+                    learnt_release, session, model,
+                    tolerate=0, protection=None, of_run=self._of_run(algorithm, automatic), of_statement={},
+                )  # fmt: skip
                 fitted = self._fitted = Fitted(algorithm, model, session.record, most, before + most, population, made)
                 if out is not None:
                     keep(lambda: fitted.learnt, out)
@@ -233,16 +259,16 @@ class LocalLearner:
         self._fitted = replace(fitted, charged=charged, spent=spent)
         return self
 
-    def _release(self, session: Session, model: Model, algorithm: str, automatic: Mapping[str, Any] | None) -> Release:
-        asked = {
+    def _of_run(self, algorithm: str, automatic: Mapping[str, Any] | None) -> dict[str, Any]:
+        """What run.json says of a fit."""
+        return {
             "algorithm": algorithm,
             **({"automatic": automatic} if automatic else {}),
             "settings": self.settings,
             "epsilon": str(self.epsilon),
             "delta": str(self.delta),
+            **ALONE,
         }
-        of_run = {**asked, **ALONE}
-        return learnt_release(session, model, tolerate=0, protection=None, of_run=of_run, of_statement={})
 
     def for_texts(self, schema: read.Schema, rows: int, *, numbers: bool = True) -> CategoryBudget | None:
         """What discovers the categories of open texts in so many rows, and what is left; None if no text is open.
@@ -309,7 +335,7 @@ class LocalLearner:
 
     def sample(
         self,
-        n: int,
+        n: int | None = None,
         seed: int | None = None,
         where: Mapping[str, object] | None = None,
         *,
@@ -320,9 +346,24 @@ class LocalLearner:
         """``n`` synthetic rows that meet the rules of the schema; the seed decides the sampling only, never noise.
 
         Args:
+            n: by default as many as the table has, or is taken to have where rows may be absent.
             where, dtypes, skip_keys, independent: as of ``SavedModel.sample``, with the same errors.
         """
+        n = rows_of(self.fitted.learnt) if n is None else n
         return sampled(self.fitted.model, n, seed, where, dtypes=dtypes, skip_keys=skip_keys, independent=independent)
+
+    def fit_sample(
+        self,
+        table: Table,
+        schema: Schema | None = None,
+        n: int | None = None,
+        seed: int | None = None,
+        *,
+        person: str | None = None,
+        order: str | None = None,
+    ) -> pd.DataFrame:
+        """``fit``, and then ``sample``."""
+        return self.fit(table, schema, person=person, order=order).sample(n, seed)
 
     def publish(self, out: Path, rows: int | None = None) -> Release:
         """Draw the rows of what was learnt, and write all of it (``local_release.publish``)."""

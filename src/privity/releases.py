@@ -36,7 +36,7 @@ from privity.common.text.short_values import shorten
 from privity.html import Page
 from privity.marginals import Marginals
 from privity.release_sources import OwnFolder, fetch_release, is_url, shown
-from privity.sampled_rows import WARNING, sampled
+from privity.sampled_rows import WARNING, rows_of, sampled
 from privity.schemas import Schema
 from privity.summaries import Shown, Summary
 
@@ -288,7 +288,7 @@ class Release(Shown):
 
     def sample(
         self,
-        n: int,
+        n: int | None = None,
         seed: int | None = None,
         where: Mapping[str, object] | None = None,
         *,
@@ -299,8 +299,10 @@ class Release(Shown):
         """``n`` more rows of the model, at no cost, that meet the rules of the schema; the seed decides them.
 
         Args:
+            n: by default as many as the release has.
             where, dtypes, skip_keys, independent: as of ``SavedModel.sample``, with the same errors.
         """
+        n = rows_of(self._contents) if n is None else n
         return sampled(self.model, n, seed, where, dtypes=dtypes, skip_keys=skip_keys, independent=independent)
 
     def query(

@@ -10,8 +10,9 @@ import pandas as pd
 from privity.arguments import as_arguments
 from privity.common.data.cast_columns import as_types
 from privity.common.formats.given_values import bad_option, whole_number
+from privity.common.release.release_contents import Release
 from privity.common.release.sampling_conditions import conditions_of, given_conditions
-from privity.common.release.synthetic_rows import check_release_size, synthesise
+from privity.common.release.synthetic_rows import check_release_size, rows_to_publish, synthesise
 from privity.common.synthesis.models import Model
 
 WARNING = (
@@ -19,6 +20,9 @@ WARNING = (
     "Release.query has valid intervals (docs/statistics.md)."
 )
 """Stands in ``DataFrame.attrs`` of what is sampled."""
+
+SEED = 0
+"""Of the number of rows that are taken to be there."""
 
 
 def sampled(
@@ -46,3 +50,11 @@ def sampled(
     found = as_types(drawn, schema, dtypes)
     found.attrs["privity"] = WARNING
     return found
+
+
+def rows_of(release: Release) -> int:
+    """As many as a release has; of an unfinished one, as are taken to be in the real table."""
+    if not release.unfinished:
+        return int(release.run["rows"])
+    places = sum(party["rows"] for party in release.privacy["parties"])
+    return rows_to_publish(release.model, places, SEED)

@@ -22,7 +22,7 @@ from privity.common.synthesis.models import load_model as load
 from privity.given import Schema, given_schema
 from privity.local_release import publish
 from privity.releases import Release
-from privity.sampled_rows import sampled
+from privity.sampled_rows import rows_of, sampled
 
 
 @public
@@ -35,7 +35,7 @@ class SavedModel:
 
     def sample(
         self,
-        n: int,
+        n: int | None = None,
         seed: int | None = None,
         where: Mapping[str, object] | None = None,
         *,
@@ -46,6 +46,7 @@ class SavedModel:
         """``n`` synthetic rows that meet the rules of the schema; the seed decides them.
 
         Args:
+            n: by default as many as the real table has, or is taken to have where rows may be absent.
             where: conditions on columns: a value, several in a list, or values by their relation, such as
                 ``{"age": {">=": 18, "<": 65}}``. They are read as those of a table are; None is a missing value.
 
@@ -59,6 +60,7 @@ class SavedModel:
                 forbids.
             PrivityError: too-rare: the model has hardly any such rows; bad-option: an argument that is not possible.
         """
+        n = rows_of(self.learnt) if n is None else n
         return sampled(self.model, n, seed, where, dtypes=dtypes, skip_keys=skip_keys, independent=independent)
 
     def release(self, folder: Path | str, rows: int | None = None) -> Release:

@@ -68,7 +68,7 @@ class Synthesizer(LocalLearner):
     def fit(
         self,
         table: Table,
-        schema: given.Schema,
+        schema: given.Schema | None = None,
         *,
         person: str | None = None,
         order: str | None = None,

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from privity import Ledger, OneWay, declare_population
-from privity.common.errors import Catalogue, PrivityError
+from privity.common.errors import Catalogue, PrivityError, at_commands
 from tests.harness.tables import FIELDS, people
 from tests.privity.test_releases import EVIL
 
@@ -106,3 +106,31 @@ def test_what_was_not_declared_is_named() -> None:
         Ledger(3)  # type: ignore[arg-type]
     with pytest.raises(PrivityError, match="declared already, with epsilon 1"):
         declare_population("patients of the south", total_epsilon=2)
+
+
+def test_a_ledger_is_changed_merged_and_adjusted_and_all_are_listed(tmp_path: Path, patients: str) -> None:
+    ledger = declare_population(patients, total_epsilon=2, ledger=tmp_path / "ledger")
+    with pytest.raises(PrivityError, match="add raise_total=True"):
+        ledger.change(total_epsilon=3)
+    assert ledger.change(total_epsilon=3, raise_total=True).left == 3
+    assert ledger.change(rows_per_person=2).rows_per_person == 2
+    assert ledger.adjust(spent_epsilon="1/2").spent == Fraction(1, 2)
+    with pytest.raises(PrivityError, match="has reserved nothing"):
+        ledger.give_back("nobody's run")
+    with pytest.raises(PrivityError, match="no such ledger"):
+        ledger.merge(tmp_path / "none")
+    listed = Ledger.populations().set_index("population").loc[patients]
+    assert (listed["spent"], listed["total_epsilon"], listed["note"]) == (0.5, 3, "")
+    assert Path(listed["file"]) == tmp_path / "ledger"
+
+
+def test_no_remedy_of_this_face_names_a_command(tmp_path: Path, patients: str) -> None:
+    """But what only a node says: there is no Python of it."""
+    named = {kind.name for kind in Catalogue if "privity " in (kind.value.in_python or kind.value.remedy)}
+    assert named == {"NOT_ATTESTED", "TWO_NODES", "NO_PROGRESS"}
+    with at_commands():
+        refused = PrivityError(Catalogue.POPULATION_UNDECLARED, population="p", file="f", known="none")
+    assert "privity population declare 'p'" in refused.remedy
+    with pytest.raises(PrivityError) as undeclared:
+        Ledger(patients, tmp_path / "none")
+    assert undeclared.value.remedy.endswith(f"declare_population({patients!r}, total_epsilon=TOTAL).")

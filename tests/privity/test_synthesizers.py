@@ -12,6 +12,7 @@ from importlib import metadata
 
 import pandas as pd
 import pytest
+from sklearn.base import clone
 
 import privity as privity_package
 from privity import (
@@ -125,6 +126,30 @@ def test_a_saved_fit_is_sampled_and_published_by_another_process(tmp_path):
     with pytest.raises(PrivityError, match=r"folder: .* exists already"):
         fitted.save(tmp_path / "fit")
     assert privity_package.Ledger("patients").spent == 2
+
+
+def test_the_first_mistakes_are_explained():
+    with pytest.raises(PrivityError, match=r'Declare them once, declare_population\("NAME"'):
+        AIM(1)
+    with pytest.raises(PrivityError, match=r"Draft one, and check it: Schema\.draft\(TABLE\)"):
+        AIM(1, population="patients").fit(people(9))
+
+
+def test_it_has_the_habits_of_scikit_learn(tmp_path):
+    declare_population("patients", total_epsilon="10")
+    model = AIM("1/2", population="patients", tables=3)
+    assert len(model.fit_sample(people(300), SCHEMA)) == len(model.sample()) == 300
+    assert model.get_params() == {"epsilon": "1/2", "population": "patients", "delta": 0, "ledger": None, "tables": 3}
+    copied = clone(model)
+    assert copied.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        copied.sample()
+    release = model.set_params(epsilon=1, tables=None).release(tmp_path / "release", rows=40)
+    assert (release.run["epsilon"], release.run["settings"]["tables"]) == ("1/2", 3), "what was fitted stays"
+    assert len(release.sample()) == 40
+    assert (model.epsilon, model.settings["tables"]) == (1, None)
+    with pytest.raises(ProblemsFound, match="there is no such setting"):
+        model.set_params(trees=3)
 
 
 def test_a_fit_with_a_folder_is_published_at_once_and_only_then(tmp_path):

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from privity.common.data.regression_formula import ANALYSES
 from privity.common.data.schema import Schema
-from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound
+from privity.common.errors import Catalogue, PrivityError, Problem, ProblemsFound, by_face
 from privity.common.privacy.run_budget import AdvancedBudget, PureBudget, RhoBudget, RunBudget, Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import BadValueError, declared
@@ -177,7 +177,8 @@ class Algorithm(ABC, Generic[S]):
         chosen = self.read(settings, schema)
         if texts := open_texts(schema):
             reason = f"the categories of {', '.join(a.name for a in texts)} are yet to be discovered"
-            hint = "Declare them, or let each owner discover its own: privity schema discover --data."
+            how = by_face("privity schema discover --data", "Schema.discover(...)")
+            hint = f"Declare them, or let each owner discover its own: {how}."
             raise PrivityError(Catalogue.BAD_OPTION, option="schema", reason=reason, hint=hint)
         if not self.discovers and (numbers := undiscovered(schema)):
             names = ", ".join(schema.attributes[place].name for place in numbers)
