@@ -15,11 +15,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest import mock
 
 import numpy as np
-import pandas as pd
 
 from privity import OneWay
 from privity.assessment.audit.audited_consortium import PLENTY, POPULATION
@@ -36,6 +35,9 @@ from privity.party.sources.open_rows import open_rows
 from privity.party.sources.rows import Rows
 from privity.party.sources.sql_queries import Slots
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 ATTRIBUTES = 50
 """Alike, each with a table of its own: a release has so many outcomes."""
 
@@ -45,7 +47,7 @@ EPSILON = Fraction(ATTRIBUTES)
 OTHERS = 20
 """Rows besides the one that is replaced."""
 
-Table = Callable[[int, Path, Schema], pd.DataFrame | Rows]
+Table = Callable[[int, Path, Schema], "pd.DataFrame | Rows"]
 """(world, an empty folder, schema) -> the table as its owner has it."""
 
 
@@ -122,6 +124,8 @@ def mixed_frame(world: int, _folder: Path, _schema: Schema) -> pd.DataFrame:
 
 
 def _frame(values: list[Any]) -> pd.DataFrame:
+    import pandas as pd
+
     return pd.DataFrame(dict.fromkeys(_names(), values))
 
 

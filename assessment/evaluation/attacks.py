@@ -15,13 +15,15 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CONFIDENCE = 0.95
 SINGLED_BY = 4  # attributes of a predicate, as in the paper's multivariate attack
@@ -76,6 +78,8 @@ def secrets(names: list[str]) -> list[str]:
 
 def _frame(table: CodedTable) -> pd.DataFrame:
     """Columns under names that no query language stumbles over."""
+    import pandas as pd
+
     columns = zip(table.schema.attributes, table.columns, strict=True)
     return pd.DataFrame({f"x{place}": values_of(one, codes) for place, (one, codes) in enumerate(columns)})
 
@@ -87,6 +91,8 @@ def numeric(attribute: Attribute) -> bool:
 
 def values_of(attribute: Attribute, codes: Column) -> Any:
     """The column as the libraries take it, shape (rows,): floats for numbers, else one short text for each code."""
+    import pandas as pd
+
     if not numeric(attribute):
         return pd.Series(np.array([f"c{code}" for code in range(attribute.size)], dtype=object)[codes])
     if attribute.edges:

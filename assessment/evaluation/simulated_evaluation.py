@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from privity.assessment.evaluation.evaluation import Candidate, Question
 from privity.assessment.evaluation.evaluation_report import Files, judged, write_evaluation
@@ -13,6 +12,9 @@ from privity.common.data.table_reading import encode
 from privity.common.release.release_contents import SYNTHETIC
 from privity.common.release.release_folder import read_release
 from privity.party.sources.address import parse_address
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ATTACKS = 500
 
@@ -23,6 +25,8 @@ def evaluate_simulation(release: Path, folder: Path, parts: dict[str, pd.DataFra
     ``parts`` are the parties' rows by name. ``rest`` are rows of the table that were left out of the simulation: they
     are the control rows of the attacks, if each table has a row for each attack.
     """
+    import pandas as pd
+
     published = read_release(release)
     schema, run = published.schema, str(published.run["run"])
     coded = {name: encode(frame, schema, name) for name, frame in parts.items()}

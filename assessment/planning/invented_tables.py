@@ -17,7 +17,6 @@ from importlib.resources import files
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import expit, logit, ndtri
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, code_type
@@ -66,6 +65,8 @@ class Profile:
 
     def at(self, attributes: int, rows: int) -> Profile:
         """The profile of tables of this size, with nothing left that depends on it."""
+        from scipy.special import expit, logit
+
         wider, longer = math.log(attributes / ATTRIBUTES), math.log(rows / ROWS)
         evenness = expit(logit(np.array(self.evenness)) + self.evenness_by_attributes * wider)
         moved = self.communality_by_attributes * wider + self.communality_by_rows * longer
@@ -124,6 +125,8 @@ def sample_loadings(profile: Profile, count: int, generator: np.random.Generator
 
     A row's squares add up to less than 1, and the products of two rows are the attributes' hidden correlation.
     """
+    from scipy.special import expit
+
     factors = max(1, round(profile.factors * count))
     directions = generator.normal(size=(count, factors)) ** SPIKINESS
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
@@ -173,4 +176,6 @@ def _entropy(margin: Floats) -> float:
 
 
 def _normal_quantiles(shares: Floats) -> Floats:
+    from scipy.special import ndtri
+
     return np.asarray(ndtri(np.clip(shares, 0.0, 1.0)))

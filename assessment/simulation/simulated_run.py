@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from privity.assessment.evaluation.simulated_evaluation import evaluate_simulation
 from privity.assessment.simulation.child_processes import ProcessGroup
@@ -40,6 +39,9 @@ from privity.deploy.operator.run_submission import check_completed, fetch_learnt
 from privity.party.sources.address import Address, parse_address
 from privity.party.sources.open_rows import load_table
 from privity.party.sources.pass_progress import a_pass_over
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 START_SECONDS = 60
 POLL_SECONDS = 0.05
@@ -160,6 +162,8 @@ def share_out(task: Simulation, schema: Schema) -> tuple[list[pd.DataFrame], pd.
 
 def _text_rows(address: Address, schema: Schema, generator: np.random.Generator) -> pd.DataFrame:
     """The joint table as text, to be shared out in files; of another store or by a map, texts with the rows' codes."""
+    import pandas as pd
+
     if not address.holds_texts or address.table_map is not None:
         return as_texts(decode(load_table(address, schema), generator), schema).map(str)
     schema = address.read_by(schema)

@@ -5,13 +5,16 @@ from __future__ import annotations
 import itertools
 import math
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from privity.common.consortium.manifest import Split
 from privity.common.errors import Catalogue, PrivityError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HINT = "Use random, by:ATTRIBUTE, dirichlet:ATTRIBUTE:ALPHA, or sizes:.7,.2,.1 with one share for each party."
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from privity.common.data.schema import Schema
 from privity.common.data.written_values import as_pandas, as_texts
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.text.first_few import first_few
 from privity.common.text.short_values import shorten
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def as_types(frame: pd.DataFrame, schema: Schema, dtypes: Mapping[str, Any] | None) -> pd.DataFrame:
@@ -37,6 +39,8 @@ def as_types(frame: pd.DataFrame, schema: Schema, dtypes: Mapping[str, Any] | No
 
 
 def _cast(name: str, column: pd.Series, texts: pd.Series, dtype: Any) -> pd.Series:
+    import pandas as pd
+
     try:
         kind = pd.api.types.pandas_dtype(dtype)
         if not isinstance(kind, np.dtype) and pd.api.types.is_string_dtype(kind):

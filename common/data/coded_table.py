@@ -8,17 +8,19 @@ import io
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-from pandas.api.extensions import ExtensionArray
 
 from privity.common.data.attribute import Attribute, value_text
 from privity.common.data.bin_values import Cells, all_cells, drawn
 from privity.common.data.schema import Schema
 from privity.common.storage.safe_files import appearing
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from pandas.api.extensions import ExtensionArray
 
 Column = npt.NDArray[np.unsignedinteger[Any]]
 
@@ -129,6 +131,8 @@ def decode(table: CodedTable, generator: np.random.Generator, cells: Mapping[str
     Raises:
         ValueError: a row is absent: there is no text for it.
     """
+    import pandas as pd
+
     if table.absent().any():
         raise ValueError("an absent row has no values")
     columns = {}
@@ -165,6 +169,8 @@ def _values(
     attribute: Attribute, codes: Column, generator: np.random.Generator, cells: Cells | None
 ) -> npt.NDArray[Any] | ExtensionArray:
     """Return the values of one column, shape (rows,)."""
+    import pandas as pd
+
     if attribute.categories:
         values = _category_values(attribute)
         if attribute.missing:

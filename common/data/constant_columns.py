@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from privity.common.data.attribute import Attribute, Value, value_text
 from privity.common.data.schema_fields import FieldReader
 from privity.common.errors import Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 CONSTANT = frozenset(("constant", "format", "timezone", "decimals", "readOffRows"))
 """Keys of such a field beside those of every field."""

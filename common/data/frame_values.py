@@ -23,19 +23,19 @@ from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from privity.common.data.attribute import LONGEST_NUMBER, WHOLE_DOUBLES, Attribute
 from privity.common.data.temporal import temporal
 from privity.common.data.temporal_columns import NOT_A_TIME, codes_of
 from privity.common.data.temporal_pattern import DEFAULT, DIGITS, SECOND
 from privity.common.text.short_values import shorten
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 READ_TYPES = "text, numbers, booleans, dates, times without a zone, or missing values"
 
@@ -260,6 +260,9 @@ class Moments(Sequence[Value]):
 
 def _holds_exact_integers(dtype: object) -> bool:
     """Whether the column keeps integers as they are, beside missing values too."""
+    import pandas as pd
+    import pyarrow as pa
+
     if isinstance(dtype, pd.ArrowDtype):
         return pa.types.is_integer(dtype.pyarrow_dtype)
     return isinstance(dtype, pd.api.extensions.ExtensionDtype) and dtype.kind in "iu" and dtype.name[0] in "IU"
@@ -267,6 +270,10 @@ def _holds_exact_integers(dtype: object) -> bool:
 
 def _with_numpy_times(column: pd.Series) -> tuple[pd.Series, bool]:
     """The column itself; times with a zone as NumPy's in UTC, and Arrow's too, which go beyond the year 9999."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
     dtype = column.dtype
     if isinstance(dtype, pd.DatetimeTZDtype):
         return column.dt.tz_convert(None), True
@@ -306,6 +313,8 @@ def read_value(value: object, exact: bool = False) -> Value:
 
 
 def _read(value: object) -> Value:
+    import pandas as pd
+
     if value is None or value is pd.NA or value is pd.NaT:
         return MISSING
     match value:

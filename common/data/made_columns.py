@@ -10,15 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Context, Decimal
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from privity.common.data.attribute import WHOLE_DOUBLES, Attribute, Value, value_text
 from privity.common.data.computation import FORM
 from privity.common.text.short_values import listed, shorten
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MADE = frozenset(("sum", "less", "lookup"))
 """Keys of a field that say what it follows from."""

@@ -8,11 +8,10 @@ from itertools import combinations, permutations
 from keyword import iskeyword
 from math import comb
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.face_hints import face_hints
@@ -21,6 +20,9 @@ from privity.common.data.gap_fields import gap_fields, is_subtracted_alike, kind
 from privity.common.data.made_columns import MOMENTS
 from privity.common.data.schema import Schema, parse_schema
 from privity.common.data.table_reading import read_batches
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Numbers = npt.NDArray[np.float64]
 """Of some rows, shape (columns, rows); NaN where the value is missing."""

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.expression import (
@@ -27,6 +27,9 @@ from privity.common.data.expression import (
 from privity.common.data.expression_parser import RuleError, parse_rule
 from privity.common.data.value_grids import Grid
 from privity.common.errors import Problem
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_DECIDED = 1 << 16
 """Combinations of values that are gone through to see whether a rule can be met or broken at all."""

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.constant_columns import Constant
@@ -17,6 +16,9 @@ from privity.common.data.frame_values import Cell, Value, code_of, number_of
 from privity.common.data.made_columns import Lookup, Total
 from privity.common.data.row_constraints import RowConstraint
 from privity.common.data.unread_columns import UnreadColumn
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def of_values(constraints: Iterable[RowConstraint], attributes: Mapping[str, Attribute], frame: pd.DataFrame) -> Rows:
@@ -27,6 +29,8 @@ def of_values(constraints: Iterable[RowConstraint], attributes: Mapping[str, Att
     Args:
         frame: of values that ``frame_values`` read, one column an attribute, others left alone.
     """
+    import pandas as pd
+
     rows = {}
     for name in dict.fromkeys(name for constraint in constraints for name in constraint.attributes):
         places, distinct = pd.factorize(frame[name].to_numpy(dtype=object), use_na_sentinel=False)

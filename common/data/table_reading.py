@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.coded_table import CodedTable, Column, code_type
@@ -43,6 +43,9 @@ from privity.common.errors import Problem, RowProblemsFound
 from privity.common.text.first_few import first_few
 from privity.common.text.short_values import listed, shorten
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 VALUES_NAMED = 3  # values outside a domain that a message names
 MOST_FAULTS = 1000  # different values outside a domain that are told apart
 MOST_TEXTS = 1 << 20  # values of an attribute whose codes are remembered
@@ -68,6 +71,8 @@ def read_rows(
     ``RowProblemsFound`` with every fault of the form: no header, a column without a name or with the name
     of another, rows of another length than the header.
     """
+    import pandas as pd
+
     return pd.concat(read_batches(path, schema, at), ignore_index=True)
 
 
@@ -75,6 +80,8 @@ def read_batches(
     path: Path | str, schema: Schema | None = None, at: Callable[[int], None] = lambda read: None
 ) -> Iterator[pd.DataFrame]:
     """The same some rows at a time; at least one frame, which shows the columns. Faults are raised at the end."""
+    import pandas as pd
+
     if schema is None:
         for batch in csv_batches(path, COMMON, at=at):
             texts = [list(map(text_of, column)) for column in batch.columns]

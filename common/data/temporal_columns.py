@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.temporal import Temporal
@@ -34,6 +33,8 @@ def texts_of(form: Temporal, numbers: Numbers) -> npt.NDArray[np.object_]:
     microseconds = numbers * (form.unit // 1000)
     offsets = np.zeros(len(numbers), dtype=np.int64)
     if form.zone is not None:
+        import pandas as pd
+
         there = pd.DatetimeIndex(microseconds.view("M8[us]")).tz_localize("UTC").tz_convert(form.zone)
         offsets = np.asarray(there.tz_localize(None)).view(np.int64) - microseconds
     days, clocks = np.divmod(microseconds + offsets, DAY_MICROSECONDS)

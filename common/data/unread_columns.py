@@ -8,11 +8,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import numpy as np
-import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.computation import FORM
@@ -22,6 +21,9 @@ from privity.common.data.made_columns import MADE, MOMENTS, Lookup, Total, read_
 from privity.common.data.schema_document import exact_text
 from privity.common.errors import Problem
 from privity.common.text.short_values import shorten
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KEYS = frozenset(("name", "type", "title", "description"))
 OF_KIND = {
@@ -155,6 +157,8 @@ def with_unread(
     Args:
         skipped: how many numbers of keys other rows have already.
     """
+    import pandas as pd
+
     if not columns:
         return frame
     known = {attribute.name: attribute for attribute in attributes}

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 from datetime import time
 from decimal import Decimal
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
-import pyarrow as pa
 
 from privity.common.data.attribute import FALSE_TEXTS, SPELLINGS, TRUE_TEXTS, Attribute
 from privity.common.data.schema import Schema
 from privity.common.data.temporal_columns import texts_of
 from privity.common.data.temporal_pattern import DEFAULT, SECOND
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
 
 LARGEST_INT64 = 2**63 - 1
 DECIMAL_DIGITS = 38
@@ -29,12 +31,16 @@ Mask = npt.NDArray[np.bool_]
 
 def as_texts(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """The rows as they stand in a CSV file: dates, times and booleans in their declared format; others as they are."""
+    import pandas as pd
+
     written = {name: _texts(attribute, frame[name]) for name, attribute in _columns(frame, schema)}
     return pd.DataFrame(written, index=frame.index)
 
 
 def as_arrow(frame: pd.DataFrame, schema: Schema) -> pa.Table:
     """The rows with a type for each column; a missing value is null, and only where it is declared."""
+    import pyarrow as pa
+
     there = _columns(frame, schema)
     fields = [pa.field(name, arrow_type(attribute), nullable=bool(attribute.missing)) for name, attribute in there]
     columns = [_arrow(attribute, frame[name]) for name, attribute in there]
@@ -43,6 +49,8 @@ def as_arrow(frame: pd.DataFrame, schema: Schema) -> pa.Table:
 
 def as_pandas(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
     """The rows as pandas has such values: a missing one is NA, NaN, NaT or None, as the type has it."""
+    import pandas as pd
+
     values = {name: _pandas(attribute, frame[name]) for name, attribute in _columns(frame, schema)}
     return pd.DataFrame(values, index=frame.index)
 
@@ -56,6 +64,8 @@ def _columns(frame: pd.DataFrame, schema: Schema) -> list[tuple[str, Attribute]]
 
 def arrow_type(attribute: Attribute) -> pa.DataType:
     """The type of an attribute's values in Arrow and in Parquet."""
+    import pyarrow as pa
+
     match attribute.type:
         case "boolean":
             return pa.bool_()
@@ -79,6 +89,9 @@ def arrow_type(attribute: Attribute) -> pa.DataType:
 
 def pandas_type(attribute: Attribute) -> Any:
     """The type of an attribute's column in pandas; that of a text is pandas' own."""
+    import pandas as pd
+    import pyarrow as pa
+
     unit = _pandas_unit(attribute)
     match attribute.type:
         case "boolean":
@@ -151,6 +164,8 @@ def _texts(attribute: Attribute, column: pd.Series) -> Any:
 
 
 def _arrow(attribute: Attribute, column: pd.Series) -> pa.Array:
+    import pyarrow as pa
+
     kind, missing = arrow_type(attribute), _missing(attribute, column)
     if attribute.temporal is not None:
         numbers = _numbers(column, missing).astype(np.int64)
@@ -168,6 +183,8 @@ def _arrow(attribute: Attribute, column: pd.Series) -> pa.Array:
 
 
 def _pandas(attribute: Attribute, column: pd.Series) -> Any:
+    import pandas as pd
+
     kind, missing = pandas_type(attribute), _missing(attribute, column)
     if attribute.temporal is not None:
         numbers = _numbers(column, missing).astype(np.int64)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 from importlib.resources import files
-from typing import Any
-
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from typing import TYPE_CHECKING, Any
 
 from privity.common.text.visible import in_lines
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 def _visible(value: object) -> object:
@@ -19,6 +20,8 @@ def _visible(value: object) -> object:
 @cache
 def _templates(package: str) -> Environment:
     """The templates of a package, on the page that all share."""
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+
     return Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader(__name__, ".")]),
         autoescape=True,

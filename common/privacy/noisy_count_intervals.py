@@ -12,7 +12,6 @@ from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import ndtri
 
 from privity.common.privacy.noise_distribution import GAUSSIAN, NoiseLaw
 
@@ -62,6 +61,8 @@ def deviations(excess: float, level: Fraction = LEVEL) -> float:
 
     Of a sum of Laplace variables of this kurtosis: 3 is that of one, 0 that of a normal law.
     """
+    from scipy.special import ndtri
+
     normal = float(ndtri((1 + float(level)) / 2))
     if excess < NEARLY_NORMAL:
         # The first term of the Cornish-Fisher expansion.
@@ -97,6 +98,8 @@ def _laplace_inside(b: float, variables: float) -> np.ndarray:
 
 def _gaussian(scale: Fraction, variables: float, level: float) -> int:
     """Shares of Gaussian noise add up to a discrete Gaussian variable (``noise_law.LEAST_SHARE``)."""
+    from scipy.special import ndtri
+
     variance = float(scale) * variables
     sigma = math.sqrt(variance)
     if sigma > LARGEST_LATTICE / TAIL:

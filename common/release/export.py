@@ -10,16 +10,18 @@ import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import Schema
 from privity.common.release.release_contents import Release
 from privity.common.storage.safe_files import appearing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT_VERSION = 1
 
@@ -192,6 +194,8 @@ def _names(measured: Measurement, schema: Schema) -> list[str]:
 
 def _frame(measured: Measurement, schema: Schema) -> pd.DataFrame:
     """One line a cell: the labels of its codes, then the noisy count."""
+    import pandas as pd
+
     sizes = [schema.domain[a] for a in measured.clique]
     codes = np.indices(sizes).reshape(len(sizes), -1)
     labels = (

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
+from typing import TYPE_CHECKING, Any
 
 from privity.common.data.attribute import FALSE_TEXTS, SPELLINGS, TRUE_TEXTS, Attribute
 from privity.common.data.coded_table import write_csv
@@ -18,6 +14,9 @@ from privity.common.data.table_reading import read_rows
 from privity.common.data.written_values import arrow_type, as_arrow, as_texts
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.storage.safe_files import appearing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 
@@ -33,6 +32,8 @@ def check_rows_file(path: Path) -> None:
 
 def read_decoded(path: Path, schema: Schema) -> pd.DataFrame:
     """Decoded rows of a CSV file as they were before they were written (``coded_table.decode``)."""
+    import pandas as pd
+
     texts = read_rows(path)
     known = {attribute.name: attribute for attribute in schema.attributes}
     known |= {column.name: column.attribute for column in schema.unread}
@@ -40,6 +41,9 @@ def read_decoded(path: Path, schema: Schema) -> pd.DataFrame:
 
 
 def _decoded(texts: pd.Series[Any], attribute: Attribute | None) -> pd.Series[Any]:
+    import pandas as pd
+    import pyarrow as pa
+
     if attribute is not None and attribute.type == "boolean":
         written = dict(zip(SPELLINGS.get(attribute.format, ()), (TRUE_TEXTS[0], FALSE_TEXTS[0]), strict=False))
         return pd.Series([written.get(text, text) for text in texts], dtype="str")
@@ -64,5 +68,7 @@ def write_rows(frame: pd.DataFrame, schema: Schema, path: Path) -> None:
     if not path.name.endswith(".parquet"):
         write_csv(as_texts(frame, schema), path)
         return
+    import pyarrow.parquet as pq
+
     with appearing(path) as scratch:
         pq.write_table(as_arrow(frame, schema), scratch)

@@ -10,11 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from privity.common.data.attribute import Attribute
 from privity.common.data.bin_values import Cells, all_cells, common_spans, narrowed, spans_between
@@ -39,6 +38,9 @@ from privity.common.errors import Problem, ProblemsFound
 from privity.common.release.asked_values import Asked, asked_values
 from privity.common.text.first_few import first_few
 from privity.common.text.short_values import shorten
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OPTION = "where"
 
@@ -391,6 +393,8 @@ def given_conditions(where: Mapping[str, Any]) -> list[Given]:
     Raises:
         ProblemsFound: a relation that there is not.
     """
+    import pandas as pd
+
     found: list[Given] = []
     for name, wanted in where.items():
         for relation, value in (wanted if isinstance(wanted, Mapping) else {"==": wanted}).items():

@@ -12,11 +12,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from privity.common.data.bin_values import Cells
 from privity.common.data.coded_table import CodedTable, decode, joined
@@ -31,6 +30,9 @@ from privity.common.release.sampling_conditions import Conditions
 from privity.common.synthesis.models import Model
 from privity.common.synthesis.models.conditioning import conditioned
 from privity.common.synthesis.models.present_rows import present_count, sample_present
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 LEAST_SAMPLE = 1 << 14
 """Rows of a sample: also where few are wanted, the parts of a mixture must have their shares."""
@@ -236,6 +238,8 @@ def _accepted(
     independent: bool = False,
 ) -> _Accepted:
     """Rows that meet the conditions and the rules."""
+    import pandas as pd
+
     shares, ruled, projection = _under_rules(model, rules, generator)
     drawn_from, entered = conditioned(ruled, where.weights)
     frames: list[pd.DataFrame] = []
@@ -341,6 +345,8 @@ def _values_and_refused(
     A row that breaks a rule gets other values of its bins, so that bins of which only some values meet the rule keep
     all of their rows.
     """
+    import pandas as pd
+
     schema = table.schema
     named = {name for rule in rules for name in rule.attributes}
     if not rules:

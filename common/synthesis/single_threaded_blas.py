@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import scipy.linalg  # noqa: F401  # its BLAS is another than numpy's, and must be loaded to be held
 from threadpoolctl import threadpool_limits
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Hold BLAS to one thread for a while, in a process that is not ours."""
-    with threadpool_limits(limits=1, user_api="blas"):
+    with _limited():
         yield
 
 
@@ -25,4 +24,10 @@ def keep_one_blas_thread() -> None:
     The number is the process's: of two fits at once the one that ends first would give the other a second thread, with
     which its sums are rounded otherwise, and a replay would be another model.
     """
-    threadpool_limits(limits=1, user_api="blas")
+    _limited()
+
+
+def _limited() -> threadpool_limits:
+    import scipy.linalg  # noqa: F401  # its BLAS is another than numpy's, and must be loaded to be held
+
+    return threadpool_limits(limits=1, user_api="blas")

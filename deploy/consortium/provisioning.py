@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from privity.common.consortium.manifest import CURATOR, Manifest, Split, read_manifest, sign_manifest
 from privity.common.consortium.manifest_file import ManifestFile
@@ -32,6 +31,9 @@ from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.curator.server import CuratorConfig
 from privity.party.config import PartyConfig
 from privity.party.policy import Approval, Policy
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 HOST = "localhost"
 POPULATION, LEDGER = "simulation", "state/ledger.sqlite"

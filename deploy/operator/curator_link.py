@@ -23,7 +23,6 @@ from privity.common.node.tls_check import Finding, Stage, certificate_shown, che
 from privity.common.release.attestations import release_digest
 from privity.common.release.release_contents import ATTESTATIONS, LARGEST_FILES, RUN
 from privity.common.release.release_folder import without_times
-from privity.common.release.verification.release_verification import check_release
 from privity.common.release.verification.signature_verification import check_signatures, unchecked
 from privity.common.storage.safe_files import appearing, read_regular
 from privity.common.text.short_values import shorten
@@ -211,6 +210,9 @@ class CuratorLink:
         return self._persistent(partial(self._fetch, run, out.absolute(), signatures, attested))
 
     def _fetch(self, run: str, out: Path, signatures: bool, attested: str, channel: grpc.Channel) -> str:
+        # It makes all pages of a report, which no other call needs.
+        from privity.common.release.verification.release_verification import check_release
+
         with appearing(out) as scratch:
             scratch.mkdir()
             self._write(self._moving(self._stub(channel).Fetch(pb.RunName(run=run))), run, scratch)

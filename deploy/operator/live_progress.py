@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from fractions import Fraction
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from rich.console import Console, Group
 from rich.live import Live
 from rich.table import Table
 
 from privity.common.text import text_table
-from privity.common.wire.v1.privity_pb2 import RunEvent
 from privity.deploy.operator.phase_times import PhaseTimes
+
+if TYPE_CHECKING:
+    from privity.common.wire.v1.privity_pb2 import RunEvent
 
 
 class ProgressView:

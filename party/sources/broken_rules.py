@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from privity.common.data.computed_columns import columns_as_declared, with_computed
 from privity.common.data.constant_columns import Constant
@@ -26,6 +26,9 @@ from privity.party.sources.open_rows import connect
 from privity.party.sources.sql_coding import quoted
 from privity.party.sources.store import Store
 from privity.party.sources.store_columns import MOMENTS, Column
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_COMBINATIONS = 1 << 20
 """Of values of all attributes that a rule is about, in a store other than CSV."""
@@ -94,6 +97,8 @@ class _Looked:
 
 
 def _in_store(store: Store, schema: Schema, looked: _Looked) -> int | None:
+    import pandas as pd
+
     names = looked.in_table(schema, list(store.columns))
     texts = [f"{_text(store.columns[name])} AS t{i}" for i, name in enumerate(names)]
     keys = ", ".join(f"t{i}" for i in range(len(texts)))
@@ -121,6 +126,8 @@ def _columns(schema: Schema, frame: pd.DataFrame) -> Mapping[str, Sequence[Value
 
 
 def _refused(schema: Schema, rule: RowConstraint, frame: pd.DataFrame) -> npt.NDArray[np.bool_]:
+    import pandas as pd
+
     attributes = dict(zip(schema.names, schema.attributes, strict=True))
     columns = _columns(schema, frame)
     frame = pd.DataFrame({name: columns[name] for name in rule.attributes}, dtype=object)

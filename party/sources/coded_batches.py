@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from privity.common.data.coded_table import CodedTable, code_type
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.storage.journal import room_wanted
 from privity.common.storage.safe_files import appearing
-from privity.party.sources.duckdb_store import files_state
+from privity.party.sources.file_states import files_state
 from privity.party.sources.fingerprint import fingerprint
 from privity.party.sources.pass_progress import a_pass
 from privity.party.sources.sql_queries import Questions
@@ -79,6 +77,9 @@ class CodedFile:
         return 1
 
     def read(self, attributes: Sequence[int], part: int | None = None) -> Iterator[list[Codes]]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
         names = [f"a{a}" for a in attributes]
         try:
             with pq.ParquetFile(self._path) as file:
@@ -108,6 +109,9 @@ def write_coded(path: Path, batches: CodedBatches, schema: Schema, stored: int, 
     Raises:
         PrivityError: source-changed; no-room.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     types = [pa.from_numpy_dtype(np.dtype(code_type(size))) for size in schema.domain]
     form = pa.schema([(f"a{place}", kind) for place, kind in enumerate(types)])

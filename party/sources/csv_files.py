@@ -13,7 +13,7 @@ from privity.common.data.table_reading import Coder, no_rows
 from privity.common.errors import RowProblemsFound
 from privity.party.sources.address import Address
 from privity.party.sources.coded_batches import BATCH_ROWS
-from privity.party.sources.duckdb_store import address_state
+from privity.party.sources.file_states import address_state
 from privity.party.sources.pass_progress import a_pass_over
 from privity.party.sources.person_slots import no_column
 from privity.party.sources.store import Codes

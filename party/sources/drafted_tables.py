@@ -14,9 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from privity.common.data.cell_files import first_texts, open_cells
 from privity.common.data.csv_reading import repeated
@@ -40,6 +38,9 @@ from privity.party.sources.inspection import inspect
 from privity.party.sources.open_rows import connect
 from privity.party.sources.store import Store
 from privity.party.sources.store_columns import Column, Kind
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_ROWS = 1_000_000
 """Of a store, that are looked at."""
@@ -247,6 +248,8 @@ def stored_value(column: Column, value: object) -> Value:
 
 def _zone_of(dtype: Any) -> str:
     """The time zone of a column as a schema declares it; empty if it has none that is known here."""
+    import pandas as pd
+
     kind = dtype.pyarrow_dtype if isinstance(dtype, pd.ArrowDtype) else dtype
     name = str(getattr(kind, "tz", None) or "")
     name = name.removeprefix("UTC") or "UTC" if name else ""

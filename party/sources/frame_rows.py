@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from privity.common.data.coded_table import CodedTable, Column
 from privity.common.data.csv_reading import Batch
@@ -17,6 +16,9 @@ from privity.party.sources.open_texts import CountedTexts
 from privity.party.sources.person_slots import load_slots, no_column
 from privity.party.sources.rows import InMemory
 from privity.party.sources.sql_queries import Slots
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 NAME = "table"
 """Of a frame, in messages."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import closing
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from privity.common.data.computed_columns import columns_as_declared
 from privity.common.data.relation_hints import has_order, relations_in
@@ -14,6 +13,9 @@ from privity.common.data.table_reading import read_batches
 from privity.party.sources.address import Address, Form
 from privity.party.sources.drafted_tables import MOST_ROWS, first_rows, stored_value
 from privity.party.sources.open_rows import connect
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BATCH_ROWS = 1 << 15
 
@@ -37,6 +39,8 @@ def _of_files(address: Address, schema: Schema) -> Iterator[pd.DataFrame]:
 
 
 def _of_store(address: Address, schema: Schema, memory: int) -> Iterator[pd.DataFrame]:
+    import pandas as pd
+
     looked = schema.over([attribute.name for attribute in schema.attributes if has_order(attribute)])
     if len(looked.attributes) < 2:
         return

@@ -19,7 +19,6 @@ from privity.party.sources.address import Address, Form
 from privity.party.sources.coded_batches import StoreBatches, load_coded
 from privity.party.sources.counting_store import CountedRows
 from privity.party.sources.csv_files import CsvBatches
-from privity.party.sources.duckdb_store import EmbeddedStore
 from privity.party.sources.fingerprint import fingerprint
 from privity.party.sources.held_rows import (
     Access,
@@ -80,6 +79,8 @@ def connect(address: Address, memory: int) -> Store:
 
             return ObjectStore(address, min(memory, default_memory()))
         case _:
+            from privity.party.sources.duckdb_store import EmbeddedStore  # as above
+
             return EmbeddedStore(address, min(memory, default_memory()))
 
 

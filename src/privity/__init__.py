@@ -14,7 +14,6 @@ The names below are loaded when they are first used: ``import privity`` alone lo
 
 import os
 from importlib import import_module
-from importlib.metadata import version
 from itertools import chain
 from typing import Any
 
@@ -38,6 +37,8 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     if name == "__version__":
+        from importlib.metadata import version
+
         return version("privity")
     if name == "__all__":
         return sorted([*chain(*_HOMES.values()), *import_module("privity.synthesizers").CLASSES])

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from privity.common.data.regression_formula import place_of
 from privity.common.formats.given_values import bad_option, names_in
@@ -17,6 +16,9 @@ from privity.common.release.queries.estimator import Estimator
 from privity.common.release.queries.support import WORDS, Support
 from privity.common.release.sampling_conditions import Given, given_conditions
 from privity.summaries import Shown, Summary
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Function = Callable[[npt.NDArray[np.float64]], float]
 
@@ -75,6 +77,8 @@ class Answers(Sequence[Answer], Shown):
     @property
     def table(self) -> pd.DataFrame:
         """A line for each answer."""
+        import pandas as pd
+
         return pd.DataFrame(
             [
                 {**each.of, "value": each.value, "low": each.low, "high": each.high, **each.errors}
@@ -95,6 +99,8 @@ class Answers(Sequence[Answer], Shown):
 
 def analyses_table(content: Mapping[str, Any]) -> pd.DataFrame:
     """What ``Release.analyses`` gives of an ``analyses.json``."""
+    import pandas as pd
+
     columns = ("value", "low", "high", "sampling", "noise", "model", "synthetic")
     rows = [
         {"formula": analysis["formula"], **term, **term["errors"]}

@@ -11,10 +11,7 @@ import pprint
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from privity import given
 from privity.common.data.schema import AS_STORED
@@ -27,6 +24,10 @@ from privity.party.sources.open_rows import connect
 from privity.party.sources.source_settings import RowSettings
 from privity.party.sources.store_columns import Column, Kind
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
 Keys = Mapping[str, Any]
 """Of a field, its type among them."""
 
@@ -37,12 +38,6 @@ DOMAINS = ("categories", "bins", "edges", "domain")
 TEXT: Keys = {"type": "string"}
 
 NOT_PRIVATE = "# Read from the table and its rows: not private. Check each type before you declare it."
-
-_ARROW = {
-    "boolean": pa.types.is_boolean, "integer": pa.types.is_integer, "number": pa.types.is_floating,
-    "date": pa.types.is_date, "time": pa.types.is_time, "duration": pa.types.is_duration,
-}  # fmt: skip
-_ARROW_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
 _STORED = {
     Kind.TEXT: "string", Kind.BOOLEAN: "boolean", Kind.INTEGER: "integer", Kind.SINGLE: "number",
@@ -121,6 +116,9 @@ def _as_stored(table: given.Table) -> dict[str, Keys]:
 
 def _of_dtype(dtype: Any) -> Keys | None:
     """The type that a type of pandas stands for, which Arrow knows; None of ``object`` and what no attribute can be."""
+    import pandas as pd
+    import pyarrow as pa
+
     match dtype:
         case pd.ArrowDtype():
             return _of_arrow(dtype.pyarrow_dtype)
@@ -135,15 +133,21 @@ def _of_dtype(dtype: Any) -> Keys | None:
 
 
 def _of_arrow(kind: pa.DataType) -> Keys | None:
+    import pyarrow as pa
+
     if pa.types.is_dictionary(kind):
         return _of_arrow(kind.value_type)
     if pa.types.is_timestamp(kind):
         return {"type": "datetime", **({} if kind.tz is None else {"timezone": _zone(kind.tz)})}
     if pa.types.is_decimal(kind):
         return {"type": "number" if kind.scale > 0 else "integer"}
-    if any(fits(kind) for fits in _ARROW_TEXTS):
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         return TEXT
-    return next(({"type": name} for name, fits in _ARROW.items() if fits(kind)), None)
+    others = {
+        "boolean": pa.types.is_boolean, "integer": pa.types.is_integer, "number": pa.types.is_floating,
+        "date": pa.types.is_date, "time": pa.types.is_time, "duration": pa.types.is_duration,
+    }  # fmt: skip
+    return next(({"type": name} for name, fits in others.items() if fits(kind)), None)
 
 
 def _zone(name: str) -> str:
@@ -153,6 +157,9 @@ def _zone(name: str) -> str:
 
 def _looked_at(column: pd.Series) -> Keys | None:
     """The type that the values of a column seem to have; None of what no attribute can be."""
+    import pandas as pd
+    import pyarrow as pa
+
     if isinstance(column.dtype, pd.ArrowDtype):
         return TEXT if pa.types.is_null(column.dtype.pyarrow_dtype) else _of_dtype(column.dtype)
     try:

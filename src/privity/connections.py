@@ -12,9 +12,7 @@ from fractions import Fraction
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, Self
 
 from privity.arguments import as_arguments, progress_of, takes_run_arguments
 from privity.assessment.planning.run_cost import about, plan_document, planned
@@ -39,6 +37,9 @@ from privity.progress_and_plans import Plan, Progress, Status
 from privity.release_sources import OwnFolder
 from privity.releases import Release
 from privity.schemas import Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @public
@@ -280,6 +281,8 @@ class Consortium:
         Raises:
             PrivityError: no connection, or what the curator refused.
         """
+        import pandas as pd
+
         found = self._client().runs()
         columns = ("submitted", "submitter", "run", "algorithm", "epsilon", "state", "phase", "reason")
         lines = [

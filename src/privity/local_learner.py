@@ -13,9 +13,7 @@ from fractions import Fraction
 from functools import partial
 from operator import mul
 from pathlib import Path
-from typing import Any, ClassVar, Self
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from privity.common.data import schema as read
 from privity.common.data.regression_formula import ANALYSES
@@ -66,6 +64,9 @@ from privity.party.charged_releases import ChargedReleases
 from privity.party.local_backend import Told, local_session
 from privity.party.sources.pass_progress import Share, percent, watched
 from privity.sampled_rows import rows_of, sampled
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OWNER = "owner"
 

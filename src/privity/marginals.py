@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from privity.common.data.noisy_tables import NoisyTable
 from privity.common.data.schema import Schema
@@ -21,6 +20,9 @@ from privity.common.privacy.noisy_count_intervals import LEVEL, half_width
 from privity.common.release.report.distributions import labels_of_groups, labels_of_part
 from privity.common.synthesis.inference.pooled_estimates import Pooled, PooledEstimates
 from privity.summaries import Shown, Summary
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ALL_ROWS = "all rows"
 """Label of the one count of a marginal without attributes."""
@@ -49,6 +51,8 @@ class Marginal(Shown):
     @property
     def counts(self) -> pd.DataFrame:
         """A line a cell, labelled by its values, with its noisy ``count`` and the ``half_width`` beside it."""
+        import pandas as pd
+
         derived = self._schema.derived
         own = len(self._schema.attributes)
         labels = [
@@ -98,12 +102,16 @@ class EstimatedMarginal(Shown):
 
         Counts are unbiased, so that some may be negative.
         """
+        import pandas as pd
+
         numbers = {"count": self._pooled.counts.ravel(), "half_width": self._pooled.half_widths.ravel().astype(int)}
         return pd.DataFrame(numbers, index=self._index)
 
     @cached_property
     def covariance(self) -> pd.DataFrame:
         """Of the counts' errors, a line and a column a cell: of the noise alone, not of who was sampled."""
+        import pandas as pd
+
         return pd.DataFrame(self._pooled.estimate.covariance(), index=self._index, columns=self._index)
 
     def standard_error(self, weights: npt.ArrayLike) -> float:
@@ -185,6 +193,8 @@ class Marginals(Sequence[Marginal], Shown):
         return PooledEstimates([table for _, table in self._tables], self._schema.derived, self._variables)
 
     def _summary(self) -> Summary:
+        import pandas as pd
+
         lines = [
             {"attributes": ", ".join(m.attributes), "phase": m.phase, "cells": m._table.counts.size, "±": m.half_width}
             for m in self
@@ -194,6 +204,8 @@ class Marginals(Sequence[Marginal], Shown):
 
 def _cells(labels: Sequence[Sequence[str]], names: tuple[str, ...]) -> pd.Index:
     """A line for each cell of a table of these axes."""
+    import pandas as pd
+
     if len(labels) == 1:
         return pd.Index(labels[0], name=names[0])
     return pd.MultiIndex.from_product(labels, names=names) if labels else pd.Index([ALL_ROWS])

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from privity.common.privacy.budget import parse_delta, parse_epsilon, readable
 from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.runs.modelled_together import in_words
 from privity.summaries import Shown, Summary
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SHOWN = ("phase", "epsilon", "selections", "tables", "cells", "bytes", "seconds", "error")
 """Of the phases of a plan: what its summary shows."""
@@ -99,6 +100,8 @@ class Plan(Shown):
     @property
     def phases(self) -> pd.DataFrame:
         """A line a phase."""
+        import pandas as pd
+
         found = pd.DataFrame(self.document["phases"])
         return found.assign(epsilon=[float(Fraction(text)) for text in found["epsilon"]])
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from privity.arguments import as_arguments
 from privity.common.data.cast_columns import as_types
@@ -14,6 +12,9 @@ from privity.common.release.release_contents import Release
 from privity.common.release.sampling_conditions import conditions_of, given_conditions
 from privity.common.release.synthetic_rows import check_release_size, rows_to_publish, synthesise
 from privity.common.synthesis.models import Model
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WARNING = (
     "Synthetic rows: standard errors and tests as if they were real leave out the noise and the model's error. "

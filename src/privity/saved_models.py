@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from privity.arguments import as_arguments
 from privity.common.formats.given_values import bad_option, whole_number
@@ -23,6 +21,9 @@ from privity.given import Schema, given_schema
 from privity.local_release import publish
 from privity.releases import Release
 from privity.sampled_rows import rows_of, sampled
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @public

@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from privity.common.text.visible import in_line
 from privity.html import shown, table_in_html
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MOST_LINES = 20
 """Of a table that is shown."""

@@ -36,6 +36,12 @@ from typing import IO, Any, Protocol, TypeVar
 from tests.harness.places import ROOT
 
 PR_SET_PDEATHSIG = 1
+LIBRARIES = (
+    "duckdb", "networkx", "pandas", "pyarrow.dataset", "pyarrow.parquet", "scipy.fft", "scipy.linalg",
+    "scipy.sparse.csgraph", "scipy.special",
+)  # fmt: skip
+"""Of most nodes and commands, which load them when they first use them."""
+
 LOADED_WHEN_USED = ("sklearn.ensemble", "sklearn.linear_model", "sklearn.metrics", "scipy.optimize", "psycopg")
 LOADED_BY_FEW = ("ibis_store", "spark_store", "merging_by_cccp")
 LONGEST_COMMAND = 1 << 16
@@ -228,7 +234,7 @@ def _load(module: str) -> None:
         formats.check({}, file.name.removesuffix(".schema.json"), "")  # a format is compiled when it is first used
     import_module("cryptography.hazmat.backends.openssl")
     everything = (found.name for found in pkgutil.walk_packages(privity.__path__, "privity."))
-    for name in [module] if module else [*everything, *LOADED_WHEN_USED]:
+    for name in [*LIBRARIES, *([module] if module else [*everything, *LOADED_WHEN_USED])]:
         if not name.endswith(LOADED_BY_FEW):
             import_module(name)
 

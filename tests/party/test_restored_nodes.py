@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from privity.common.errors import PrivityError
+from privity.common.errors import PrivityError, at_commands
 from privity.common.privacy.ledger import WHOLE, Ledger
 from privity.common.privacy.neighbouring_relation import RELATION
 from privity.common.privacy.privacy_loss import ApproxDP
@@ -122,7 +122,7 @@ def test_a_ledger_that_was_set_back_alone_has_a_way_on(tmp_path: Path) -> None:
     party, journal = consortium.parties[NAME], (tmp_path / "backup" / FILES[1])
     with closing(sqlite3.connect(tmp_path / FILES[1])) as now, closing(sqlite3.connect(journal)) as then:
         now.backup(then)
-    with pytest.raises(PrivityError, match="it was set back") as caught:
+    with at_commands(), pytest.raises(PrivityError, match="it was set back") as caught:
         restore(consortium)
     assert "privity party restored" in caught.value.remedy
     node = party.ledger.node

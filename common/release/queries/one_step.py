@@ -25,8 +25,6 @@ from math import prod
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_array
 
 from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.noisy_tables import Marginal, NoisyTable
@@ -143,6 +141,9 @@ class OneStep:
     """
 
     def __init__(self, features: Features, model: ModelRows, rows: int) -> None:
+        from scipy.linalg import cho_factor
+        from scipy.sparse import csr_array
+
         self._features, self._model, self._n = features, model, rows
         self._many = len(model.columns[0])
         offsets = np.cumsum([0, *(self._cells(key) for key in features.keys)])
@@ -191,6 +192,8 @@ class OneStep:
         Args:
             functions: shape (rows of the model, functions).
         """
+        from scipy.linalg import cho_solve
+
         n, own = self._n, self._model.own
         centred = functions - functions.mean(axis=0)
         covariance = (self._matrix.T @ centred) / self._many

@@ -31,8 +31,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse.csgraph import connected_components
-from scipy.special import ndtri
 
 from privity.common.data.contingency_tables import counting_bytes
 from privity.common.data.noisy_tables import Marginal
@@ -168,6 +166,8 @@ def _weights(single: int, pairs: int, share: Fraction, *, pure: bool) -> list[in
 
 def fit(schema: Schema, pairs: ConsistentPairs, rows: int, certainty: float) -> CopulaModel:
     """The copula of consistent tables of all pairs."""
+    from scipy.special import ndtri
+
     domain = schema.domain
     blocks = blocks_of(domain)
     shares = [_shares(marginal, rows) for marginal in pairs.marginals]
@@ -285,6 +285,7 @@ def _wanted(
 def nearest_correlations(matrix: Numbers) -> Numbers:
     """A correlation matrix without small eigenvalues near this symmetric one with a diagonal of ones."""
     # Half a second to load, and needed here alone: every command would pay for it.
+    from scipy.sparse.csgraph import connected_components
     from statsmodels.stats.correlation_tools import corr_clipped, corr_nearest
     from statsmodels.tools.sm_exceptions import IterationLimitWarning
 

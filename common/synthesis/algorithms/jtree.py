@@ -22,8 +22,6 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-import networkx as nx
-
 from privity.common.privacy.run_budget import Share
 from privity.common.protocol.session import Session
 from privity.common.synthesis.algorithm_settings import STRENGTH, choice, weight, whole
@@ -76,6 +74,8 @@ class JTree(Algorithm[Settings]):
 
     async def run(self, session: Session, share: Share, chosen: Settings) -> JunctionTreeModel:
         """Learn a junction tree of the rows."""
+        import networkx as nx
+
         schema = session.schema
         attributes = range(len(schema.attributes))
         if len(attributes) == 1:

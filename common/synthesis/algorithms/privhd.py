@@ -25,8 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from privity.common.data.noisy_tables import Marginal, NoisyTable
 from privity.common.data.schema import Schema
@@ -57,6 +56,9 @@ from privity.common.synthesis.learning.pair_association import noisy_association
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, learn_cliques
 from privity.common.synthesis.learning.theta_usefulness import TableNoise, holds_typical_table, noise_of, useful_cells
 from privity.common.synthesis.models.junction_tree_model import JunctionTreeModel
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 FILTER = "high-pass filter"
 NETWORK = "markov network"
@@ -148,6 +150,8 @@ def useful_triangulation(
 
     An edge that leaves the graph chordal needs no triangulation, which is most of the time.
     """
+    import networkx as nx
+
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(attributes)
     chordal = graph.copy()

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.fft import dct, idct
 
 from privity.common.data.noisy_tables import Marginal, NoisyTable
 
@@ -87,6 +86,8 @@ def smooth(estimate: Estimate) -> np.ndarray:
     the least unbiased estimate of the squared error (Stein 1981, for a linear smoother) is taken, 0 being
     one of them: spiky or precisely known counts stay as they are.
     """
+    from scipy.fft import dct, idct
+
     counts = estimate.counts
     best, least = counts, 2 * estimate.variance * counts.size
     # The cosines are the eigenvectors of D'D: no matrix is needed, of which an attribute of 5,000 bins would have large

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
@@ -28,6 +27,8 @@ Numbers = npt.NDArray[np.float64]
 
 def tree_over(marginals: Iterable[Marginal], domain: Sequence[int]) -> JunctionTree:
     """A junction tree over all attributes in which each of the marginals is within a clique."""
+    import networkx as nx
+
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(range(len(domain)))
     graph.add_edges_from(pair for marginal in marginals for pair in combinations(sorted(marginal), 2))

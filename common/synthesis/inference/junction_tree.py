@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
-
-import networkx as nx
+from typing import TYPE_CHECKING
 
 from privity.common.data.noisy_tables import Marginal
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ def keeps_apart(graph: nx.Graph, between: Set[int], a: int, b: int) -> bool:
 
 def maximal_cliques(chordal: nx.Graph) -> list[Marginal]:
     """All maximal cliques of a chordal graph, each ascending, in lexicographic order."""
+    import networkx as nx
+
     return sorted(tuple(sorted(clique)) for clique in nx.chordal_graph_cliques(chordal))
 
 
@@ -86,6 +90,8 @@ def triangulate(graph: nx.Graph, domain: Sequence[int]) -> nx.Graph:
 
     The best of: the minimal triangulation of networkx (MCS-M), and ``eliminate``.
     """
+    import networkx as nx
+
     if nx.is_chordal(graph):
         return graph.copy()
     found = [nx.complete_to_chordal_graph(graph)[0], eliminate(graph, domain, lambda _: True)]
@@ -163,6 +169,8 @@ def junction_tree(cliques: Sequence[Marginal]) -> JunctionTree:
     Raises:
         ValueError: no junction tree has these cliques.
     """
+    import networkx as nx
+
     ordered = sorted(cliques)
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(range(len(ordered)))

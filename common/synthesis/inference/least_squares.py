@@ -20,7 +20,6 @@ from itertools import chain, combinations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import cho_factor, cho_solve
 
 Numbers = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
@@ -364,6 +363,8 @@ def _inverse(normal: Numbers, unit: Numbers, full: bool, basis: Numbers) -> Numb
         unit: the same with all weights 1: what is told does not depend on them, and their spread would blur it.
         full: whether one design tells everything.
     """
+    from scipy.linalg import cho_factor, cho_solve
+
     if not full:
         values, vectors = np.linalg.eigh(basis.T @ unit @ basis)
         basis = basis @ vectors[:, values > RANK * max(1.0, values.max(initial=0.0))]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, owens_t
 
 Numbers = npt.NDArray[np.float64]
 
@@ -26,6 +25,8 @@ def orthant(first: Numbers, second: Numbers, correlation: Numbers) -> Numbers:
         first, second: finite.
         correlation: between -1 and 1, neither of them included.
     """
+    from scipy.special import ndtr, owens_t
+
     # Owen's formula is for numbers that are not 0; one as small as this stands for 0 with an error of its size, and
     # its products with correlations keep their digits.
     h, k = (np.where(np.abs(x) < TINY, np.where(x < 0, -TINY, TINY), x) for x in (first, second))

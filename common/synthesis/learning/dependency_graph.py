@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
+from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
@@ -31,6 +31,9 @@ from privity.common.synthesis.learning.countable_pairs import (
 from privity.common.synthesis.learning.network_structure import LEAST_BETA, share_for_selections
 from privity.common.synthesis.learning.parameter_learning import PAIR_SHARE, WIDE_SHARE
 from privity.common.synthesis.learning.theta_usefulness import TableNoise, holds_typical_table, useful_cells
+
+if TYPE_CHECKING:
+    import networkx as nx
 
 Pair = tuple[int, int]
 
@@ -112,6 +115,8 @@ async def select_edges(
             selected is not used.
         allowed: the candidates of a selection, given the graph so far.
     """
+    import networkx as nx
+
     pairs = candidate_edges(session.schema.domain)
     graph: nx.Graph = nx.Graph()
     graph.add_nodes_from(attributes)
@@ -200,6 +205,8 @@ def decomposable_edges(graph: nx.Graph, domain: Sequence[int], cells: int, cliqu
     Those between two components first and alone, whatever their cells: a forest, as in ``select_forest``. Within a
     component those whose common neighbours keep their ends apart.
     """
+    import networkx as nx
+
     component = np.zeros(len(domain), dtype=np.int64)
     for number, members in enumerate(nx.connected_components(graph)):
         component[list(members)] = number
@@ -214,6 +221,6 @@ def decomposable_edges(graph: nx.Graph, domain: Sequence[int], cells: int, cliqu
 
 
 def _stays_chordal(graph: nx.Graph, a: int, b: int, domain: Sequence[int], cells: int, clique: int) -> bool:
-    shared = set(nx.common_neighbors(graph, a, b))
+    shared = set(graph[a]) & set(graph[b])
     small = shared or domain[a] * domain[b] <= largest_pair(domain)
     return bool(small) and is_useful((a, b, *shared), domain, cells, clique) and keeps_apart(graph, shared, a, b)

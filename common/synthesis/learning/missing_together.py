@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
@@ -120,6 +119,8 @@ def _clear(patterns: NoisyTable) -> Counts:
 
 def _forest(patterns: Counts) -> list[Pair]:
     """Pairs of axes that tell most of each other, without a cycle."""
+    import networkx as nx
+
     graph: nx.Graph = nx.Graph()
     for i, j in combinations(range(patterns.ndim), 2):
         others = tuple(axis for axis in range(patterns.ndim) if axis not in (i, j))

@@ -17,7 +17,6 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr
 
 Numbers = npt.NDArray[np.float64]
 
@@ -72,6 +71,8 @@ class Beyond:
     @property
     def spread(self) -> float:
         """So many rows are spread there: the expectation of the number, those below 0 counted as 0."""
+        from scipy.special import ndtr
+
         if not self.deviation:
             return max(0.0, self.rows)
         z = self.rows / self.deviation

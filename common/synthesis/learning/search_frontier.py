@@ -9,8 +9,10 @@ it would add the previous one again); an edge is added only if its pair table ha
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-import networkx as nx
+if TYPE_CHECKING:
+    import networkx as nx
 
 Parents = dict[int, tuple[int, ...]]
 
@@ -30,6 +32,8 @@ def build_frontier(
         degree: k', most parents of an attribute.
         largest_pair: most cells of the pair table of an edge that is added.
     """
+    import networkx as nx
+
     parents = {x: list(network[x]) for x in sorted(network)}
     graph: nx.DiGraph = nx.DiGraph()
     graph.add_nodes_from(parents)
@@ -55,6 +59,8 @@ def _direction(
     y: int,
 ) -> tuple[int, int] | None:
     """(parent, child) of the new edge between x and y, or None if neither may take another parent."""
+    import networkx as nx
+
     room_x, room_y = len(parents[x]) < degree, len(parents[y]) < degree
     if nx.has_path(graph, x, y):
         return (x, y) if room_y else None
@@ -68,10 +74,14 @@ def _direction(
 
 
 def _up(graph: nx.DiGraph, x: int) -> set[int]:
+    import networkx as nx
+
     return nx.ancestors(graph, x) | {x}
 
 
 def _down(graph: nx.DiGraph, x: int) -> set[int]:
+    import networkx as nx
+
     return nx.descendants(graph, x) | {x}
 
 

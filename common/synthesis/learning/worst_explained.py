@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
 
@@ -232,5 +231,7 @@ def candidate_pairs(session: Session) -> list[Pair]:
 
 def most_edges(candidates: Sequence[Pair]) -> int:
     """Edges of a spanning forest of the candidates; some attributes may be in none."""
+    import networkx as nx
+
     graph = nx.Graph(candidates)
     return len(graph) - nx.number_connected_components(graph)

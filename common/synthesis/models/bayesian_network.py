@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import networkx as nx
 import numpy as np
 
 from privity.common.data.coded_table import CodedTable, code_type
@@ -41,6 +40,8 @@ class BayesianNetwork:
     """
 
     def __init__(self, schema: Schema, nodes: Sequence[Node]) -> None:
+        import networkx as nx
+
         by_attribute = {node.pair.attribute: node for node in nodes}
         if len(by_attribute) != len(nodes):
             raise ValueError("a network has one node for an attribute")

@@ -14,13 +14,12 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg.lapack import dpstrf
-from scipy.special import log_ndtr, ndtri
 
 from privity.common.data.coded_table import CodedTable, code_type
 from privity.common.data.schema import Schema
@@ -41,8 +40,7 @@ NEARLY = 1e-6
 """What a diagonal may miss 1 by after rounding."""
 
 REACH, STEPS = 8, 2048
-LOG_TIMES = np.log(-log_ndtr(-(np.arange(2 * REACH * STEPS + 1) / STEPS - REACH))).astype(np.float32)
-"""Logarithm of -log Pr[Normal > y], y from -8 to 8 in steps of 1/2048."""
+"""Of the table of logarithms (``_log_times_table``): from -8 to 8 in steps of 1/2048."""
 
 TRIALS = 100_000
 """Rows of the races by which rates are set, or fewer if an attribute has many categories."""
@@ -167,6 +165,8 @@ def blocks_of(domain: Sequence[int]) -> list[slice]:
 
 def winners(normals: npt.NDArray[np.float32], rates: Numbers) -> npt.NDArray[np.uint16]:
     """For each row the category that wins: shape (columns of the attribute, rows) -> (rows,)."""
+    from scipy.special import ndtri
+
     if len(rates) == 2:
         return (normals[0] > np.float32(ndtri(rates[0] / rates.sum()))).astype(np.uint16)
     return _first(_log_times(normals), rates)
@@ -175,7 +175,15 @@ def winners(normals: npt.NDArray[np.float32], rates: Numbers) -> npt.NDArray[np.
 def _log_times(normals: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     """Logarithms of the times, before they are over the rates, from a table."""
     places = (np.clip(normals, -REACH, REACH) + np.float32(REACH)) * np.float32(STEPS)
-    return LOG_TIMES[places.astype(np.uint16)]
+    return _log_times_table()[places.astype(np.uint16)]
+
+
+@cache
+def _log_times_table() -> npt.NDArray[np.float32]:
+    """Logarithm of -log Pr[Normal > y], y from -``REACH`` to ``REACH``, ``STEPS`` to the unit."""
+    from scipy.special import log_ndtr
+
+    return np.log(-log_ndtr(-(np.arange(2 * REACH * STEPS + 1) / STEPS - REACH))).astype(np.float32)
 
 
 def _first(log_times: npt.NDArray[np.float32], rates: Numbers) -> npt.NDArray[np.uint16]:
@@ -218,6 +226,8 @@ def _root_of(correlations: Numbers) -> npt.NDArray[np.float32]:
     Raises:
         ValueError: an eigenvalue is negative, so there is none.
     """
+    from scipy.linalg.lapack import dpstrf
+
     with one_blas_thread():
         factor, pivots, rank, _ = dpstrf(correlations, tol=FAINT, lower=1)
         root = np.empty((len(factor), rank))

@@ -23,7 +23,7 @@ from privity.common.release.sampling_conditions import conditions_of, given_cond
 from privity.common.release.synthetic_rows import synthesise
 from privity.common.synthesis.models.bayesian_network import BayesianNetwork, Node
 from privity.common.synthesis.models.mixture_model import Mixture, Part
-from privity.saved_models import SavedModel
+from privity.sampled_rows import sampled
 
 FIELDS = [
     {"name": "id", "type": "integer", "generate": "number"},
@@ -282,7 +282,8 @@ def test_conditions_are_written_as_on_a_command_line():
 
 
 def test_python_takes_them_by_name():
-    frame = SavedModel(MODEL).sample(200, seed=1, where={"a": {">=": 3, "<": 6}, "b": ["north", None]})
+    where = {"a": {">=": 3, "<": 6}, "b": ["north", None]}
+    frame = sampled(MODEL, 200, 1, where, dtypes=None, skip_keys=0, independent=False)
     assert set(frame["a"]) == {3, 4, 5}
     assert set(frame["b"].dropna()) == {"north"}
 
