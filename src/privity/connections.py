@@ -25,13 +25,19 @@ from privity.common.protocol.declared_options import Taker
 from privity.common.public_names import public
 from privity.common.runs.automatic_choice import with_algorithm
 from privity.common.storage.safe_files import refuse_existing
+from privity.common.text.terminal import warn
 from privity.common.text.visible import in_line
 from privity.deploy.operator.foreseen_refusals import forecast_of
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.operator_folder import SETTINGS, client_of, newest_manifest
 from privity.deploy.operator.plan_options import Faults, parties_of, rows_held
 from privity.deploy.operator.run_status import RunEvent, event_document, explained, status_document
-from privity.deploy.operator.run_submission import check_completed, submit_run, with_concrete_algorithm
+from privity.deploy.operator.run_submission import (
+    check_completed,
+    foreseen_refusals,
+    submit_run,
+    with_concrete_algorithm,
+)
 from privity.given import warn_of_unkept_rules
 from privity.progress_and_plans import Plan, Progress, Status
 from privity.release_sources import OwnFolder
@@ -224,7 +230,7 @@ class Consortium:
         """What a run of this consortium would cost, and which parties would refuse it by the limits that they publish.
 
         Args:
-            rows: of all parties together, or of each, in the manifest's order or by name; 10,000 each if left out.
+            rows: of all parties together, or of each, in the manifest's order or by name; what nobody says is not assumed.
             settings: the algorithm's own. All other arguments are as of ``submit``.
 
         Raises:
@@ -232,6 +238,9 @@ class Consortium:
             PrivityError: bad-option: an argument that cannot be; no connection.
         """
         self._check_open()
+        if rows is None:
+            hint = 'Give those of all together, rows=9000, or of each: rows={"north": 5000, "south": 4000}.'
+            raise bad_option("rows", "nobody says how many the parties have, and noise weighs by it", hint)
         with as_arguments():
             faults, of_run = Faults(), (asked["parties"], asked["tolerate"])
             names, left_out = faults.collect("config", lambda: parties_of(self._config, faults, *of_run)) or (
@@ -253,6 +262,8 @@ class Consortium:
     def submit(self, asked: dict[str, Any], *, name: str | None = None, token: str | None = None) -> Run:
         """Submit a run. Parties approve or reject it; ``wait`` for it, and ``fetch`` what it releases.
 
+        Of a party that would refuse it, by the limits that it publishes, ``warnings`` has a sentence.
+
         Args:
             {options}
             name: what to call the run; a new name is made up if left out.
@@ -268,6 +279,9 @@ class Consortium:
             concrete = with_concrete_algorithm(self._config, asked)
             if (file := self._config.parent / SCHEMA).exists():
                 warn_of_unkept_rules(about(load_schema(file), asked["attributes"]), calls=2)
+            if (foreseen := foreseen_refusals(self._config, concrete)) is not None:
+                for party in foreseen.refusing:
+                    warn(f"{party.party} would refuse the run: {'; '.join(party.reasons)}", calls=2)
             return Run(self, submit_run(self._config, concrete, name, token), concrete)
 
     def run(self, name: str) -> Run:
@@ -366,10 +380,8 @@ class AsyncConsortium:
         return AsyncRun(self._same.run(name))
 
 
-def _rows_text(rows: int | Sequence[int] | Mapping[str, int] | None, names: Sequence[str]) -> str | None:
+def _rows_text(rows: int | Sequence[int] | Mapping[str, int], names: Sequence[str]) -> str:
     """The numbers of rows as the command line writes them."""
-    if rows is None:
-        return None
     if isinstance(rows, Mapping):
         if set(rows) != set(names):
             hint = f"Give one for each party: {', '.join(names)}."

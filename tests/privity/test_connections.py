@@ -66,7 +66,7 @@ async def awaited(config: Path, network: NetworkConsortium) -> None:
     """The same calls awaited, in the loop in which the curator itself is at work."""
     async with connect(config.parent) as consortium:
         assert await consortium.parties() == ["party-1", "party-2"]
-        assert (await consortium.plan(**ASKED)).epsilon == Fraction(1, 2)
+        assert (await consortium.plan(**ASKED, rows=50)).epsilon == Fraction(1, 2)
         run = await consortium.submit(**ASKED, name="winter")
         while "party-2" not in [one["party"] for one in (await run.status()).awaited]:
             await asyncio.sleep(0.05)
@@ -103,7 +103,7 @@ def test_runs_of_a_consortium_from_python(tmp_path: Path) -> None:
 
 def test_what_is_refused_is_named_as_an_argument(tmp_path: Path) -> None:
     async def scenario() -> None:
-        policies = {"party-2": open_policy(algorithms=("dp-subn",))}
+        policies = {"party-2": open_policy(algorithms=("dp-subn",), published=("algorithms",))}
         async with NetworkConsortium(tmp_path, make_consortium(2, policies=policies), patience=20) as network:
             await asyncio.to_thread(refusals, operator_of(network))
 
@@ -132,23 +132,27 @@ def refusals(config: Path) -> None:
         assert "--" not in str(refused.value)
     with pytest.raises(ProblemsFound, match="there is no such setting"):
         consortium.submit(**ASKED, theta=3)
+    with pytest.raises(PrivityError, match="rows: nobody says how many"):
+        consortium.plan(**ASKED)
     with pytest.raises(ProblemsFound, match="rows: "):
         consortium.plan(**ASKED, rows=[1, 2, 3])
     with pytest.raises(PrivityError, match="Give one for each party: party-1, party-2"):
         consortium.plan(**ASKED, rows={"party-1": 1})
     with pytest.raises(ProblemsFound) as caught:
-        consortium.plan(**ASKED, parties=["party-1", "party-3", "party-1"])
+        consortium.plan(**ASKED, rows=50, parties=["party-1", "party-3", "party-1"])
     for told in ("the manifest lists no 'party-3'", "party-1 is named twice", "needs two parties or more"):
         assert told in str(caught.value)
     with pytest.raises(PrivityError, match="the manifest lists no 'party-3'"):
         consortium.submit(**ASKED, parties=["party-1", "party-3"])
-    assert consortium.plan(**ASKED, parties=["party-2", "party-1"]).document["party_rows"].keys() == {
+    assert consortium.plan(**ASKED, rows=50, parties=["party-2", "party-1"]).document["party_rows"].keys() == {
         "party-1",
         "party-2",
     }
     with pytest.raises(PrivityError, match="no run nobody"):
         consortium.run("nobody").status()
-    run = consortium.submit(**ASKED)
+    with pytest.warns(UserWarning, match="party-2 would refuse the run: .*one-way") as warned:
+        run = consortium.submit(**ASKED)
+    assert [each.filename for each in warned if "would refuse" in str(each.message)] == [__file__]
     with pytest.raises(PrivityError, match="party-2 refuses the run"):
         run.wait(progress=False)
 
