@@ -27,7 +27,7 @@ class Evaluation(Shown):
     """What ``Release.evaluate`` found: not private, and never to be published.
 
     Attributes:
-        document: all figures, as ``privity evaluate`` writes them (docs/formats.md).
+        document: all figures (docs/formats.md).
     """
 
     def __init__(self, found: Found, document: dict[str, Any]) -> None:

@@ -130,7 +130,7 @@ class Ledger(Shown):
         """Merge another ledger of the same people into this one, and close it.
 
         Raises:
-            PrivityError: as ``privity population merge``: it is of other people, or cannot be read.
+            PrivityError: ledger-unusable: it is of other people, or cannot be read.
         """
         with self._opened() as book:
             book.merge(Path(other))

@@ -86,7 +86,7 @@ class Plan(Shown):
     """What a run would cost, move and take; nothing was spent.
 
     Attributes:
-        document: all of it, as ``privity plan --json`` prints it.
+        document: all of it, for programs.
     """
 
     def __init__(self, document: dict[str, Any]) -> None:

@@ -108,7 +108,7 @@ class Statement(Shown):
 
 @public
 class Release(Shown):
-    """A release, checked as ``privity verify`` does before anything of it is shown.
+    """A release, all of which is checked before anything of it is shown.
 
     It pickles with all of its files. Unpickled, it is checked again.
 
@@ -224,7 +224,7 @@ class Release(Shown):
 
         Columns: the formula and the term (the index), ``value`` with the ends ``low`` and ``high`` of its 95 %
         interval, the standard errors of ``sampling``, ``noise`` and ``model``, and ``synthetic``: what the synthetic
-        rows say. A regression that this release cannot have is left out; ``privity show`` has the reason.
+        rows say. A regression that this release cannot have is left out; the report has the reason.
         """
         return None if self._contents.analyses is None else analyses_table(self._contents.analyses)
 
@@ -265,7 +265,7 @@ class Release(Shown):
         attacks: int = 500,
         quick: bool = False,
     ) -> Evaluation:
-        """Compare the synthetic rows with the real ones, as ``privity evaluate`` does (docs/evaluation.md).
+        """Compare the synthetic rows with the real ones (docs/evaluation.md).
 
         What it finds is not private: for the owner of the rows alone, never to be published. It costs nothing.
 

@@ -65,7 +65,7 @@ class SavedModel:
         return sampled(self.model, n, seed, where, dtypes=dtypes, skip_keys=skip_keys, independent=independent)
 
     def release(self, folder: Path | str, rows: int | None = None) -> Release:
-        """Publish what was learnt as a folder, as ``privity synthesize`` does: at no further charge.
+        """Publish what was learnt as a folder, at no further charge.
 
         Args:
             folder: to make: synthetic rows, report, privacy statement, noisy marginals, model, schema.

@@ -34,7 +34,7 @@ def simulate(
     out: Path | str | None = None,
     progress: bool = True,
 ) -> Release:
-    """Share the rows of one table out among parties, and run the protocol: what ``privity simulate`` does.
+    """Share the rows of one table out among parties, and run the protocol.
 
     A curator and the parties are processes of their own that speak over TLS; they end with the call. Nothing is charged
     to a ledger, as every simulated party has a throwaway one: the release is for looking at, and says so.

@@ -106,7 +106,7 @@ class Synthesizer(LocalLearner):
         return self
 
     def release(self, folder: Path | str, rows: int | None = None) -> Release:
-        """Publish the last fit as a folder, as ``privity synthesize`` does: at no further charge.
+        """Publish the last fit as a folder, at no further charge.
 
         Args:
             folder: to make: synthetic rows, report, privacy statement, noisy marginals, model, schema.

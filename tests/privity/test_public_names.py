@@ -35,6 +35,12 @@ def test_a_public_name_says_its_public_home(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", privity.__all__)
+def test_no_help_names_a_command(name: str) -> None:
+    told = pydoc.plain(pydoc.render_doc(getattr(privity, name)))
+    assert re.findall(r"`privity [a-z]|privity [a-z]+ --|(?<!\S)--[a-z]", told) == []
+
+
+@pytest.mark.parametrize("name", privity.__all__)
 def test_the_source_of_public_functions_and_methods_is_found(name: str) -> None:
     found = getattr(privity, name)
     own = [found] if inspect.isfunction(found) else [each for each in vars(found).values() if inspect.isfunction(each)]
