@@ -7,6 +7,7 @@ text visible (``privity.common.text.visible``). A line that is said is one line 
 from __future__ import annotations
 
 import json
+import os
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +20,9 @@ from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
 from privity.common.text.visible import in_line, in_lines
+
+KERNEL = "JPY_PARENT_PID"
+"""Of the environment of what a notebook's kernel runs."""
 
 
 def say(*lines: object, err: bool = False, end: str = "\n") -> None:
@@ -69,7 +73,9 @@ def console(*, err: bool = False, width: int | None = None) -> Console:
         err: on standard error.
         width: where it is no terminal.
     """
-    found = _Console(stderr=err, markup=False, emoji=False, highlight=False)
+    # What a notebook runs as "!privity" has a terminal of its kind, which shows each movement as a line.
+    still = False if KERNEL in os.environ and "ipykernel" not in sys.modules else None
+    found = _Console(stderr=err, markup=False, emoji=False, highlight=False, force_terminal=still)
     if width is not None and not found.is_terminal:
         found.width = width
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import ExitStack
 from fractions import Fraction
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
@@ -11,6 +13,7 @@ from rich.live import Live
 from rich.table import Table
 
 from privity.common.text import text_table
+from privity.common.text.terminal import status_line
 from privity.deploy.operator.phase_times import PhaseTimes
 
 if TYPE_CHECKING:
@@ -18,7 +21,9 @@ if TYPE_CHECKING:
 
 
 class ProgressView:
-    """Shows every phase with its answers, cells, bytes and epsilon so far; plain lines if not a terminal.
+    """Shows every phase with its answers, cells, bytes and epsilon so far; as plain lines if not a terminal.
+
+    In a notebook one line changes.
 
     Attributes:
         times: How long each phase took so far.
@@ -30,10 +35,14 @@ class ProgressView:
         self._phases: dict[str, RunEvent] = {}
         self.times = PhaseTimes()
         self._live = Live(console=console, refresh_per_second=8, transient=False)
+        self._line: Callable[[str], None] | None = None
+        self._notebook = ExitStack()
 
     def __enter__(self) -> Self:
         if self._console.is_terminal:
             self._live.start()
+        elif self._console.is_jupyter and not self._console.quiet:
+            self._line = self._notebook.enter_context(status_line(self._console, self._title))
         return self
 
     def __exit__(
@@ -41,6 +50,7 @@ class ProgressView:
     ) -> None:
         if self._console.is_terminal:
             self._live.stop()
+        self._notebook.close()
 
     def update(self, event: RunEvent) -> None:
         """Take in one event of the run."""
@@ -49,9 +59,12 @@ class ProgressView:
         self._phases[event.phase] = event
         if self._console.is_terminal:
             self._live.update(self._table())
+            return
+        note = f"; {event.note}" if event.note else ""
+        said = f"{event.phase}: epsilon spent {_epsilon(event)}, {event.bytes:,} bytes so far{note}"
+        if self._line is not None:
+            self._line(f"{self._title}: {said}")
         elif new:
-            note = f"; {event.note}" if event.note else ""
-            said = f"{event.phase}: epsilon spent {_epsilon(event)}, {event.bytes:,} bytes so far{note}"
             self._console.print(text_table.as_it_is(said), soft_wrap=True)
 
     def _table(self) -> Table:

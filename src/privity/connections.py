@@ -230,7 +230,7 @@ class Consortium:
         """What a run of this consortium would cost, and which parties would refuse it by the limits that they publish.
 
         Args:
-            rows: of all parties together, or of each, in the manifest's order or by name; what nobody says is not assumed.
+            rows: of all parties together, or of each, in the manifest's order or by name.
             settings: the algorithm's own. All other arguments are as of ``submit``.
 
         Raises:

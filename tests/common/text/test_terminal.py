@@ -214,3 +214,11 @@ def test_an_error_that_nobody_foresaw_is_shown_too(
 def test_a_line_of_a_log_is_one_visible_line(form: type[logging.Formatter]) -> None:
     record = logging.makeLogRecord({"name": "privity.x", "msg": "a step", "step": EVIL, "detail": "".join(ACTING)})
     assert form().format(record).isprintable()
+
+
+def test_what_a_notebook_runs_as_a_command_moves_nothing(monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as its kernel says
+    assert terminal.console().is_terminal
+    monkeypatch.setenv(terminal.KERNEL, "1")
+    assert not terminal.console().is_terminal
+    assert not terminal.can_ask()
