@@ -75,6 +75,13 @@ class UnreadColumn:
         """As that of an attribute."""
         return dict(self.document).get("readOffRows")
 
+    @property
+    def in_words(self) -> str:
+        """What it holds."""
+        if self.made is not None:
+            return "made of others" if self.made.sources else "the same in each row"
+        return "keys made anew" if self.generate else "left empty"
+
     def over(self, attributes: Mapping[str, Attribute]) -> UnreadColumn:
         """The same by these domains of what it follows from."""
         return replace(self, made=self.made.over(attributes)) if isinstance(self.made, Total) else self

@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from privity.common.data.sdv_metadata import export_sdv
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.export import export_dpsynth, export_mbi
 from privity.common.release.release_folder import read_release
-from privity.common.release.sdv_metadata import export_sdv
 from privity.common.release.verification.release_verification import check_release, check_signed_release
 from privity.common.storage.safe_files import refuse_existing
 from privity.common.text.terminal import say

@@ -17,7 +17,9 @@ from privity.common.data.field_keys import FORM
 from privity.common.data.listed_combinations import with_file
 from privity.common.data.relation_hints import row_hints
 from privity.common.data.schema_review import ENDS, declared_public, domain_in_words, undeclared_in_words, with_domain
+from privity.common.data.sdv_metadata import schema_of_sdv
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.formats import read_json
 from privity.common.privacy.budget import USUAL, Budget, Number, parse_delta, parse_epsilon, readable
 from privity.common.public_names import public
 from privity.common.runs.few_rows import DECLARED_BINS, hidden_numbers, in_words
@@ -210,6 +212,23 @@ class Schema:
         found = Discover(epsilon, delta=delta, population=population, ledger=ledger)
         return Schema(found.fit(table, schema, person=person, order=order).discovered)
 
+    @classmethod
+    def from_sdv(cls, metadata: Mapping[str, Any] | Path | str, table: str | None = None) -> Schema:
+        """The schema of a table that SDV describes; its domains are yet to be discovered.
+
+        Any value may be missing. Keys are made anew; columns that SDV takes for personal are not read, and stay empty.
+
+        Args:
+            metadata: of SDV 1: what ``metadata.to_dict()`` gives, or the path of what it saves as JSON.
+            table: its name, where there are several.
+
+        Raises:
+            PrivityError: bad-option: it describes no such table; file-missing and the like.
+            ProblemsFound: what Privity does not have, such as a format of dates that loses the year.
+        """
+        found = read_json(metadata) if isinstance(metadata, Path | str) else metadata
+        return cls(schema_of_sdv(found, table))
+
     def reviewed(self, *names: str, role: str = "data owner") -> Schema:
         """The same, with what these fields of a draft declare being declared public: releases may be made by it.
 
@@ -369,6 +388,9 @@ class Schema:
             delta = f" and delta {readable(one.loss.delta)}" if one.loss.delta else ""
             cost = f"epsilon {readable(one.loss.epsilon)}{delta}"
             found.append(f"{first_few(one.attributes)}: discovered in {one.population}, at {cost}")
+        if self._parsed.unread:
+            named = (f"{column.name} ({column.in_words})" for column in self._parsed.unread)
+            found.append(f"columns that are not read: {first_few(list(named))}")
         if self._parsed.left_out:
             found.append(f"columns that are left out: {first_few(self._parsed.left_out)}")
         return [*found, *self._findings, *self._few_rows()]

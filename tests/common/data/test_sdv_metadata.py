@@ -1,10 +1,12 @@
-"""The metadata of a release, and what SDMetrics says of its rows by it."""
+"""SDV's metadata of a schema and a schema of SDV's metadata, and what SDMetrics says of rows by them."""
 
 from __future__ import annotations
 
 import json
 import re
 import warnings
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,9 +14,11 @@ import pytest
 
 from privity import Schema
 from privity.common.data.schema import parse_schema
+from privity.common.data.sdv_metadata import sdv_metadata
+from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.release.release_contents import SCHEMA
 from privity.common.release.report.report_page import write_with_report
-from privity.common.release.sdv_metadata import sdv_metadata
+from privity.given import given_schema
 from privity.releases import Release
 from tests.harness.command import privity
 from tests.harness.releases import release_of
@@ -99,3 +103,52 @@ def test_a_sample_has_the_types_of_the_real_table_and_other_keys(folder):
     assert dict(frame.dtypes) == dict(real.dtypes)
     assert not set(frame["id"]) & set(release.rows["id"])
     assert isinstance(release.schema, Schema)
+
+
+def test_what_sdv_says_of_a_table_becomes_a_schema_and_again_its_metadata(tmp_path: Path) -> None:
+    columns = {
+        "guest": {"sdtype": "id"},
+        "code": {"sdtype": "id", "regex_format": "[A-Z]{3}"},
+        "email": {"sdtype": "email", "pii": True},
+        "rewards": {"sdtype": "boolean"},
+        "room": {"sdtype": "categorical"},
+        "nights": {"sdtype": "numerical", "computer_representation": "Int64"},
+        "fee": {"sdtype": "numerical"},
+        "checkin": {"sdtype": "datetime", "datetime_format": "%d %b %Y"},
+        "paid": {"sdtype": "datetime", "datetime_format": "%Y-%m-%d %H:%M"},
+        "seen": {"sdtype": "datetime"},
+    }
+    single = {"METADATA_SPEC_VERSION": "SINGLE_TABLE_V1", "columns": columns}
+    (tmp_path / "metadata.json").write_text(json.dumps({"tables": {"guests": {"columns": columns}, "rooms": {}}}))
+    schema = Schema.from_sdv(tmp_path / "metadata.json", "guests")
+    assert schema.table_schema()["fields"] == Schema.from_sdv(single).table_schema()["fields"]
+    types = {field["name"]: field["type"] for field in schema.table_schema()["fields"]}
+    assert [types[name] for name in ("nights", "fee", "checkin", "paid", "seen")] == [
+        "integer", "number", "date", "datetime", "datetime",
+    ]  # fmt: skip
+    assert given_schema(schema).names == ("rewards", "room", "nights", "fee", "checkin", "paid", "seen")
+    assert "guest (keys made anew), code (keys made anew), email (left empty)" in repr(schema)
+    again = sdv_metadata(given_schema(schema))["columns"]
+    for name in ("guest", "rewards", "room", "checkin", "paid"):
+        assert again[name]["sdtype"] == columns[name]["sdtype"]
+    assert again["checkin"] == columns["checkin"]
+
+
+@pytest.mark.parametrize(
+    ("metadata", "table", "said"),
+    [
+        ({"columns": 3}, None, "metadata: they describe no columns"),
+        ([], None, "metadata: they describe no columns"),
+        ({"tables": {"a": {"columns": {}}, "b": {"columns": {}}}}, None, "table: there are 2"),
+        ({"tables": {"a": {"columns": {}}}}, "c", "table: .c. is none"),
+    ],
+)
+def test_what_is_no_metadata_is_refused(metadata: Any, table: str | None, said: str) -> None:
+    with pytest.raises(PrivityError, match=said):
+        Schema.from_sdv(metadata, table)
+
+
+def test_a_format_that_loses_the_year_is_refused_with_its_field() -> None:
+    columns = {"born": {"sdtype": "datetime", "datetime_format": "%d/%m"}}
+    with pytest.raises(ProblemsFound, match="born"):
+        Schema.from_sdv({"columns": columns})
