@@ -1,6 +1,7 @@
 """Histograms: a bar for each share of the synthetic rows, a dot with its error bar for the share as it was measured.
 
-Ordered values have bars side by side, other categories have bars below each other, the largest first.
+Ordered values have bars side by side, as wide as their bins, and other categories bars below each other, the largest
+first. A far wider bin than others is cut, and its axis broken. The height is the share, however wide a bar is.
 """
 
 from __future__ import annotations
@@ -25,7 +26,10 @@ LONGEST, LONGEST_TICK, LETTER = 16, 14, 6.6
 
 LEFT, RIGHT, TOP = 44, 8, 8
 WIDEST = 44
-"""Pixels of an upright bar, at most."""
+"""Pixels of an upright bar, at most, if all are equally wide."""
+
+LEAST, CUT = 3.0, 3.0
+"""Pixels of the narrowest bar; how many times as wide as on average a bar is cut."""
 
 NAMES, FIGURES = 124, 56
 """Pixels for the names of categories, and for the shares beside lying bars."""
@@ -37,6 +41,7 @@ class Histogram:
 
     Attributes:
         bars, whiskers, dots, grid, zero: paths.
+        breaks: path of the places where the axis is broken.
         texts, ends: texts that stand in their middle, and that end where they are.
         words: what the picture shows, in a sentence.
     """
@@ -47,6 +52,7 @@ class Histogram:
     dots: str
     grid: str
     zero: str
+    breaks: str
     texts: tuple[Label, ...]
     ends: tuple[Label, ...]
     words: str
@@ -58,11 +64,14 @@ def histogram(attribute: Attribute, measured: Measured) -> Histogram:
         return lying(measured)
     if len(measured.shares) != attribute.present:
         # Of a grid: of what is derived of it.
-        return _upright(measured.shares, [share.label for share in measured.shares], len(measured.shares), None)
+        spans = [1.0] * len(measured.shares)
+        return _upright(measured.shares, [share.label for share in measured.shares], spans, None)
     found = groups(attribute, MOST_UPRIGHT, [share.synthetic for share in measured.shares])
     shares = [measured.together(group.codes, group.label) for group in found]
-    of_values = sum(group.codes[-1] < attribute.values for group in found)
-    return _upright(shares, [group.short for group in found], of_values, last_edge(attribute) or None)
+    of_values = [group.codes for group in found if group.codes[-1] < attribute.values]
+    edges = attribute.edges or range(attribute.values + 1)
+    spans = [float(edges[codes[-1] + 1] - edges[codes[0]]) for codes in of_values]
+    return _upright(shares, [group.short for group in found], spans, last_edge(attribute) or None)
 
 
 def lying(measured: Measured) -> Histogram:
@@ -85,38 +94,57 @@ def lying(measured: Measured) -> Histogram:
         texts.append(Label(WIDTH, y + middle + 4, percent(share.synthetic, 1)))
     height = TOP + ROW * len(order) + 4
     base = f"M{short(zero)} {TOP}V{height - 4}"
-    return Histogram(height, bars, whiskers, dots, "", base, (), tuple(texts), _words(shares))
+    return Histogram(height, bars, whiskers, dots, "", base, "", (), tuple(texts), _words(shares))
 
 
-def _upright(shares: Sequence[Share], ticks: Sequence[str], values: int, last: str | None) -> Histogram:
+def widths(spans: Sequence[float], room: float) -> tuple[list[float], list[bool]]:
+    """Pixels of bars in proportion to their spans, none too narrow to be seen, and which of them are cut.
+
+    Args:
+        spans: positive.
+        room: pixels of all of them together.
+    """
+    least, most = min(LEAST, room / len(spans)), room / len(spans) * CUT
+    low, high = 0.0, room / min(spans)
+    for _ in range(100):
+        unit = (low + high) / 2
+        total = sum(min(max(span * unit, least), most) for span in spans)
+        low, high = (unit, high) if total < room else (low, unit)
+    return [min(max(span * high, least), most) for span in spans], [span * high > most * 1.01 for span in spans]
+
+
+def _upright(shares: Sequence[Share], ticks: Sequence[str], spans: Sequence[float], last: str | None) -> Histogram:
     """Bars side by side; a gap sets those of missing values apart.
 
     Args:
         ticks: below the left edges of bins, or below the middles of bars.
-        values: bars of values; the others come after a gap.
+        spans: of the bars of values; the others come after a gap.
         last: the last edge of bins; None where bars are of single values.
     """
-    scale = _scale(shares, TOP + PLOT, TOP)
+    scale, values = _scale(shares, TOP + PLOT, TOP), len(spans)
     slots = len(shares) + (len(shares) > values) * 0.5
     step = min(WIDEST, (WIDTH - LEFT - RIGHT) / slots)
+    wide, cut = widths(spans, step * values)
+    wide += [step] * (len(shares) - values)
     zero = scale.at(0)
-    pad = min(2.0, step / 8)
-    bars, whiskers, dots = "", "", ""
-    starts = [LEFT + (place + (place >= values) * 0.5) * step for place in range(len(shares))]
-    for x, share in zip(starts, shares, strict=True):
-        y = scale.at(share.synthetic)
-        bars += f"M{short(x + pad)} {short(zero)}V{short(y)}h{short(step - 2 * pad)}V{short(zero)}z"
+    bars, whiskers, dots, breaks = "", "", "", ""
+    starts = [LEFT + sum(wide[:place]) + (place >= values) * 0.5 * step for place in range(len(shares))]
+    for place, (x, width, share) in enumerate(zip(starts, wide, shares, strict=True)):
+        y, pad = scale.at(share.synthetic), min(2.0, width / 8)
+        bars += f"M{short(x + pad)} {short(zero)}V{short(y)}h{short(width - 2 * pad)}V{short(zero)}z"
         if share.noisy is not None:
             low, high = scale.at(share.noisy - share.half_width), scale.at(share.noisy + share.half_width)
-            whiskers += f"M{short(x + step / 2)} {short(low)}V{short(high)}"
-            dots += f"M{short(x + step / 2)} {short(scale.at(share.noisy))}h0"
+            whiskers += f"M{short(x + width / 2)} {short(low)}V{short(high)}"
+            dots += f"M{short(x + width / 2)} {short(scale.at(share.noisy))}h0"
+        if place < values and cut[place]:
+            breaks += f"M{short(x + width / 2 - 4)} {short(zero + 5)}l4 -10m4 0l-4 10"
     grid, ends = "", []
     for tick in _ticks(scale.high):
         y = scale.at(tick)
         grid += f"M{LEFT} {short(y)}H{WIDTH - RIGHT}"
         ends.append(Label(LEFT - 5, round(y + 4, 1), percent(tick, 0 if tick >= 0.01 or not tick else 2)))
     below, texts = TOP + PLOT + 16, list[Label]()
-    places = [*starts[:values], *([starts[values - 1] + step] if last is not None else [])]
+    places = [*starts[:values], *([starts[values - 1] + wide[values - 1]] if last is not None else [])]
     labels = [*ticks[:values], *([last] if last is not None else [])]
     room = max(min(len(label), LONGEST_TICK) for label in labels) * LETTER + 10
     for label, start in zip(labels, places, strict=True):
@@ -125,10 +153,12 @@ def _upright(shares: Sequence[Share], ticks: Sequence[str], values: int, last: s
         if not texts or x >= texts[-1].x + room:
             texts.append(Label(round(x, 1), below, text))
     for place in range(values, len(shares)):
-        texts.append(Label(round(starts[place] + step / 2, 1), below + 14, shortened(shares[place].label, 12)))
+        text = shortened(shares[place].label, 12)
+        x = min(starts[place] + step / 2, WIDTH - len(text) * LETTER / 2)
+        texts.append(Label(round(x, 1), below + 14, text))
     height = below + (20 if len(shares) > values else 6)
     return Histogram(
-        height, bars, whiskers, dots, grid, f"M{LEFT} {short(zero)}H{WIDTH - RIGHT}", tuple(texts), tuple(ends),
+        height, bars, whiskers, dots, grid, f"M{LEFT} {short(zero)}H{WIDTH - RIGHT}", breaks, tuple(texts), tuple(ends),
         _words(shares),
     )  # fmt: skip
 
