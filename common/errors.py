@@ -218,7 +218,6 @@ class Catalogue(Enum):
         "RESOURCE_EXHAUSTED",
         "{limit} runs of the operator {submitter} are unfinished, which is the most allowed",
         "Wait until one of them has ended, or discard one: privity run list, privity run stop RUN --discard.",
-        "Wait until one of them has ended, or discard one: consortium.runs(), consortium.run(NAME).stop(discard=True).",
     )
     TOO_MANY_CALLS = ErrorKind(
         "too-many-calls",
@@ -231,7 +230,6 @@ class Catalogue(Enum):
         "RESOURCE_EXHAUSTED",
         "the operator {submitter} submitted {limit} runs within a day, which is the most allowed",
         "Submit it tomorrow, or resume a run that was stopped: privity run list, privity run resume RUN.",
-        "Submit it tomorrow, or resume a run that was stopped: consortium.runs(), consortium.run(NAME).resume().",
     )
     RUN_OF_ANOTHER = ErrorKind(
         "run-of-another",

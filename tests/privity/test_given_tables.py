@@ -97,7 +97,7 @@ def test_columns_of_people_go_together_and_are_none_of_rows_that_are_coded(tmp_p
         OneWay(1, population="people").fit(coded, SCHEMA, person="ward", order="age")
 
 
-@pytest.mark.parametrize("schema", [3, None, [1]])
+@pytest.mark.parametrize("schema", [3, [1]])
 def test_what_is_no_schema_is_named(schema):
     with pytest.raises(PrivityError, match=r"schema: a .* is no schema"):
         OneWay(1, population="people").fit(people(), schema)

@@ -127,7 +127,7 @@ def test_a_ledger_is_changed_merged_and_adjusted_and_all_are_listed(tmp_path: Pa
 def test_no_remedy_of_this_face_names_a_command(tmp_path: Path, patients: str) -> None:
     """But what only a node says: there is no Python of it."""
     named = {kind.name for kind in Catalogue if "privity " in (kind.value.in_python or kind.value.remedy)}
-    assert named == {"NOT_ATTESTED", "TWO_NODES", "NO_PROGRESS"}
+    assert named == {"NOT_ATTESTED", "TWO_NODES", "NO_PROGRESS", "QUEUE_FULL", "TOO_MANY_RUNS"}
     with at_commands():
         refused = PrivityError(Catalogue.POPULATION_UNDECLARED, population="p", file="f", known="none")
     assert "privity population declare 'p'" in refused.remedy
