@@ -77,18 +77,7 @@ class Field(MutableMapping[str, Any]):
         """
         changes = {**{k: v for each in documents for k, v in each.items()}, **{_camel(k): v for k, v in keys.items()}}
         self._document()
-        document = copy.deepcopy(self._schema._document)
-        for field in document["fields"]:
-            if field["name"] == self._name:
-                changed = with_domain(field, changes)
-                field.clear()
-                field.update(changed)
-        for discovery in document.get("discoveries", ()):
-            # A field keeps its cost under another name.
-            discovery["attributes"] = [
-                changes.get("name", each) if each == self._name else each for each in discovery["attributes"]
-            ]
-        self._schema._set(document)
+        self._schema._change({self._name: changes})
         self.__dict__["_name"] = changes.get("name", self._name)
 
     def __getattr__(self, name: str) -> Any:
@@ -331,6 +320,32 @@ class Schema:
         discoveries = [one.document() for one in discoveries_of(self._parsed.discoveries, names)]
         changed = {"fields": kept, "rowConstraints": rules, "discoveries": discoveries}
         return Schema({key: value for key, value in {**self._document, **changed}.items() if value != []})
+
+    def update(self, fields: Mapping[str, Mapping[str, Any]]) -> None:
+        """Change several fields at once, as ``schema["age"].update`` does one: a draft is edited in one call.
+
+        ``draft.update({"age": {"minimum": 0, "maximum": 120}, "ward": {"categories": ["north", "south"]}})``
+
+        Raises:
+            KeyError: there is no such field.
+            ProblemsFound: what does not fit, of all fields; nothing is changed then.
+        """
+        for name in fields:
+            self[name]._document()
+        self._change({name: {_camel(key): value for key, value in keys.items()} for name, keys in fields.items()})
+
+    def _change(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
+        document = copy.deepcopy(self._document)
+        for field in document["fields"]:
+            if (keys := changes.get(field["name"])) is not None:
+                changed = with_domain(field, keys)
+                field.clear()
+                field.update(changed)
+        for discovery in document.get("discoveries", ()):
+            # A field keeps its cost under another name.
+            named = [changes.get(each, {}).get("name", each) for each in discovery["attributes"]]
+            discovery["attributes"] = named
+        self._set(document)
 
     def with_combinations(self, listed: Path | str) -> Schema:
         """The same, in which only the combinations of a public list occur, such as those of city, state and zip code.

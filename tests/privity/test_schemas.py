@@ -206,3 +206,17 @@ def test_a_draft_is_reviewed_by_answers():
         "{'minimum': 0, 'maximum': 120} ('sex', 'town') ('age', 'sex', 'town')"
     )
     assert "sex: string, f, m" in done.stdout
+
+
+def test_several_fields_are_changed_in_one_call_or_none_is() -> None:
+    schema = Schema({"fields": DOCUMENT["fields"]})
+    before, (first, second) = schema.table_schema(), schema.names
+    with pytest.raises(ProblemsFound) as faults:
+        schema.update({first: {"categories": ["a", "a"]}, second: {"bins": 0, "edges": [2, 1]}})
+    assert {problem.field.split(".")[0] for problem in faults.value.problems} == {"fields[0]", "fields[1]"}
+    with pytest.raises(KeyError, match="nobody"):
+        schema.update({first: {"title": "one"}, "nobody": {"title": "two"}})
+    assert schema.table_schema() == before
+    schema.update({first: {"name": second, "title": "one"}, second: {"name": first, "out_of_domain": None}})
+    assert schema.names == (second, first)
+    assert schema[second].title == "one"
