@@ -33,7 +33,7 @@ from privity.common.storage.canonical_json import canonical_bytes
 from privity.common.storage.safe_files import refuse_existing
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.wire.v1.privity_pb2 import RunEvent
-from privity.deploy.consortium.provisioning import HOST, Limits, point_to, provision
+from privity.deploy.consortium.provisioning import HOST, Consortium, Limits, point_to, provision
 from privity.deploy.operator.operator_client import OperatorClient
 from privity.deploy.operator.run_submission import check_completed, fetch_learnt, submit_to
 from privity.party.sources.address import Address, parse_address
@@ -123,13 +123,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
             patience=task.patience, split=kind_of_split(task.split),
         )  # fmt: skip
         with ProcessGroup(Path(scratch) / "logs") as group:
-            port_file = consortium.curator / "port"
-            config = consortium.curator / "curator.toml"
-            group.start("curator", ["curator", "serve", "--config", str(config), "--port-file", str(port_file)])
-            port = _wait_for_port(port_file, group)
-            point_to(consortium, port)
-            for name in consortium.members:
-                group.start(name, ["party", "serve", "--config", str(consortium.party(name) / "party.toml")])
+            port = start_nodes(consortium, group)
             client = OperatorClient(f"{HOST}:{port}", *consortium.operator_files)
             run = submit_to(client, consortium.manifest, asked)
             last = _follow(client, run, group, on_event)
@@ -139,6 +133,17 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     if task.evaluate is not None:
         evaluate_simulation(task.out, task.evaluate, frames, rest)
     return task.out
+
+
+def start_nodes(consortium: Consortium, group: ProcessGroup) -> int:
+    """Start the curator and the parties; the curator's port."""
+    port_file, config = consortium.curator / "port", consortium.curator / "curator.toml"
+    group.start("curator", ["curator", "serve", "--config", str(config), "--port-file", str(port_file)])
+    port = _wait_for_port(port_file, group)
+    point_to(consortium, port)
+    for name in consortium.members:
+        group.start(name, ["party", "serve", "--config", str(consortium.party(name) / "party.toml")])
+    return port
 
 
 def share_out(task: Simulation, schema: Schema) -> tuple[list[pd.DataFrame], pd.DataFrame]:

@@ -6,7 +6,7 @@ Throwaway material for simulations and tests: whoever runs this holds every priv
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -29,6 +29,7 @@ from privity.common.storage.canonical_json import b64
 from privity.common.storage.safe_files import write_private
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.curator.server import CuratorConfig
+from privity.deploy.operator.operator_folder import SETTINGS, OperatorConfig
 from privity.party.config import PartyConfig
 from privity.party.policy import Approval, Policy
 
@@ -89,8 +90,15 @@ def provision(
     *,
     patience: float,
     split: Split = Split.GIVEN,
+    name: str = "simulation",
+    approving: Collection[str] = (),
 ) -> Consortium:
-    """Write a whole consortium below ``folder``; the curator's address is filled in by ``point_to``."""
+    """Write a whole consortium below ``folder``; the curator's address is filled in by ``point_to``.
+
+    Args:
+        name: of the consortium.
+        approving: parties whose owner approves each run; at the others the policy does.
+    """
     consortium = Consortium(folder, tuple(frames))
     authority = make_authority("throwaway authority")
     organiser = Identity.generate()
@@ -99,7 +107,7 @@ def provision(
     callers["operator/operator"] = self_signed("operator", "operator")
     server = issue(authority, CURATOR, "curator", (HOST, "127.0.0.1"))
     manifest = Manifest(
-        consortium="simulation",
+        consortium=name,
         members={name: identity.public() for name, identity in identities.items()},
         schema_digest=schema.digest,
         curator_member=None,
@@ -126,14 +134,15 @@ def provision(
     )
     common_files(consortium.operator)
     _write_caller(consortium.operator, callers["operator/operator"])
-    for name, frame in frames.items():
-        place = consortium.party(name)
+    for party, frame in frames.items():
+        place = consortium.party(party)
         common_files(place)
-        identities[name].save(place / "keys")
-        _write_caller(place, callers[f"party/{name}"])
+        identities[party].save(place / "keys")
+        _write_caller(place, callers[f"party/{party}"])
         write_csv(frame, place / "data.csv", quote_all=True)
+        approval = Approval.MANUAL if party in approving else Approval.BY_POLICY
         policy = new_file(
-            Policy, population=POPULATION, approval=Approval.BY_POLICY.value, evaluation=True,
+            Policy, population=POPULATION, approval=approval.value, evaluation=True,
             epsilon_per_run=str(limits.epsilon), algorithms=list(ALGORITHMS), minimum_parties=2,
             minimum_tolerate=limits.tolerate, minimum_key_bits=limits.key_bits or SMALLEST_BITS,
             secure_sums=[limits.secure_sum.method.value],
@@ -146,7 +155,13 @@ def provision(
 
 
 def point_to(consortium: Consortium, port: int, data: Mapping[str, str] | None = None) -> None:
-    """Write each party's party.toml with the curator's address; ``data`` says whose rows are elsewhere, and where."""
+    """Write party.toml and operator.toml with the curator's address.
+
+    Args:
+        data: whose rows are elsewhere, and where.
+    """
+    settings = new_file(OperatorConfig, curator=f"{HOST}:{port}")
+    (consortium.operator / SETTINGS).write_text(settings, encoding="utf-8")
     for name in consortium.members:
         rows = (data or {}).get(name, "data.csv")
         text = new_file(PartyConfig, name=name, curator=f"{HOST}:{port}", data=rows, ledger=LEDGER)

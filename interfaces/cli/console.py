@@ -56,11 +56,7 @@ def _serve(make: Callable[[], LocalSite], folder: Path, port: int, open_it: bool
             here = link.split("/")[2]
             say(f"From another machine, first: ssh -L {here.split(':')[1]}:{here} THIS-MACHINE")
             return
-        # The command lines of this machine are for all its users to see, and a browser's names what it opens: it is
-        # given a file of this user alone.
-        write_private(page, f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={link}">'.encode())
-        if not webbrowser.open(page.as_uri()):
-            say("No browser was found here: open the link in one.")
+        open_in_browser(link, page)
 
     try:
         site.serve(port, ready)
@@ -73,3 +69,15 @@ def _serve(make: Callable[[], LocalSite], folder: Path, port: int, open_it: bool
         with contextlib.suppress(OSError):
             page.unlink(missing_ok=True)
     say("The console is closed.")
+
+
+def open_in_browser(link: str, page: Path) -> None:
+    """Open a console's link in this machine's browser.
+
+    Args:
+        page: a file to make. The command lines of this machine are for all its users to see, and a browser's names what
+            it opens: it is given this file, which is of this user alone.
+    """
+    write_private(page, f'<!DOCTYPE html><meta http-equiv="refresh" content="0; url={link}">'.encode())
+    if not webbrowser.open(page.as_uri()):
+        say("No browser was found here: open the link in one.")

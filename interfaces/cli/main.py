@@ -27,6 +27,10 @@ COMMANDS = {
         "simulate:simulate_command",
         "Run a curator and K parties as processes on this machine, and write one synthetic table.",
     ),
+    "practice": (
+        "practice:practice_command",
+        "Found a consortium of three on this machine, and open the consoles of its operator and of one data owner.",
+    ),
     "synthesize": (
         "synthesize:synthesize_command",
         "Publish one owner's table: learn a model for epsilon, charge the ledger, write a release.",
