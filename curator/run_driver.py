@@ -37,7 +37,7 @@ from privity.common.release.release_folder import (
 from privity.common.release.report.report_page import write_with_report
 from privity.common.release.session_release import Synthesised, finished, learnt_release, synthesised
 from privity.common.release.synthetic_rows import check_release_size
-from privity.common.runs.carried_analyses import check_carried
+from privity.common.runs.carried_analyses import check_run
 from privity.common.runs.rehearsed_release import rehearse_release
 from privity.common.runs.run_request import RunRequest
 from privity.common.storage.canonical_json import canonical_bytes, parse
@@ -151,17 +151,7 @@ class RunDriver:
         secret = await self._paillier_key()
         self.meter.enter("enrolment")
         plan = await self._plan(spec, secret)
-        held = [enrolment.rows for enrolment in plan.enrolments]
-        check_carried(
-            spec.algorithm,
-            spec.settings,
-            self._schema,
-            held,
-            spec.tolerate,
-            spec.learning_epsilon,
-            spec.delta,
-            asked=lambda own: own + spec.epsilon - spec.learning_epsilon,
-        )
+        check_run(spec, self._schema, [enrolment.rows for enrolment in plan.enrolments])
         session = NetworkBackend(plan, self._manifest, self._schema, secret, self._answers, self.meter).session()
         try:
             await self._release(release, session, plan)

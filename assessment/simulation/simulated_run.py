@@ -27,7 +27,7 @@ from privity.common.protocol.run_terms import AUTO
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.runs.automatic_choice import check_automatic, with_algorithm
-from privity.common.runs.carried_analyses import check_carried
+from privity.common.runs.carried_analyses import check_run
 from privity.common.runs.run_request import RunRequest, parse_request
 from privity.common.storage.canonical_json import canonical_bytes
 from privity.common.storage.safe_files import refuse_existing
@@ -102,17 +102,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     asked = with_algorithm(task.request, schema, [len(part) for part in parts])
     chosen = parse_request(canonical_bytes(asked))
     ALGORITHMS[chosen.algorithm].check_request(chosen.settings, schema, chosen.delta)
-    held = [len(part) for part in parts]
-    check_carried(
-        chosen.algorithm,
-        chosen.settings,
-        schema,
-        held,
-        chosen.tolerate,
-        chosen.learning_epsilon,
-        chosen.delta,
-        asked=lambda own: own + chosen.epsilon - chosen.learning_epsilon,
-    )
+    check_run(chosen, schema, [len(part) for part in parts])
     check_evaluation(chosen.evaluation, chosen.algorithm, chosen.epsilon, schema)
     check_release_size(sum(map(len, parts)), schema)
     with tempfile.TemporaryDirectory(prefix="privity-simulation-") as scratch:

@@ -8,6 +8,7 @@ from typing import Any
 
 from privity.common.data.regression_formula import ANALYSES
 from privity.common.data.schema import Schema
+from privity.common.protocol.run_terms import RunTerms
 from privity.common.runs.planned_run import planned_session
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.domain_discovery import stand_in
@@ -45,3 +46,16 @@ def check_carried(
     parties = {f"party {place}": rows for place, rows in enumerate(party_rows, start=1)}
     session = planned_session(closed, parties, tolerate, kind.budget(settings, epsilon, delta))
     kind.check_noise(session, session.budget.whole * part, kind.read(settings, closed), asked)
+
+
+def check_run(terms: RunTerms, schema: Schema, party_rows: Sequence[int]) -> None:
+    """The same of a run over parties; its evaluation has a part of its epsilon.
+
+    Raises:
+        PrivityError, ProblemsFound: as ``check_carried``.
+    """
+    rest = terms.epsilon - terms.learning_epsilon
+    check_carried(
+        terms.algorithm, terms.settings, schema, party_rows, terms.tolerate, terms.learning_epsilon, terms.delta,
+        asked=lambda own: own + rest,
+    )  # fmt: skip
