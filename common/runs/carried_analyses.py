@@ -49,7 +49,7 @@ def check_carried(
 
 
 def check_run(terms: RunTerms, schema: Schema, party_rows: Sequence[int]) -> None:
-    """The same of a run over parties; its evaluation has a part of its epsilon.
+    """The same of a run over parties; its evaluation has a share of the budget.
 
     Raises:
         PrivityError, ProblemsFound: as ``check_carried``.
