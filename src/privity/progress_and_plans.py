@@ -18,8 +18,8 @@ SHOWN = ("phase", "epsilon", "selections", "tables", "cells", "bytes", "seconds"
 """Of the phases of a plan: what its summary shows."""
 
 
-@dataclass(frozen=True)
-class Progress:
+@dataclass(frozen=True, repr=False)
+class Progress(Shown):
     """Where a run stood at one moment, in public quantities.
 
     Attributes:
@@ -43,6 +43,16 @@ class Progress:
     note: str
     reason: str
     remedy: str
+
+    def _summary(self) -> Summary:
+        facts = (
+            ("phase", self.phase),
+            ("answers", f"{self.answers:,} of {self.expected:,}"),
+            ("revealed", f"{self.cells:,} cells"),
+            ("sent", f"{self.bytes:,} bytes"),
+            ("epsilon", f"{readable(self.epsilon)} spent"),
+        )
+        return Summary(f"{self.run}: {self.state}", facts, tuple(filter(None, (self.note, self.reason, self.remedy))))
 
 
 @dataclass(frozen=True, repr=False)

@@ -43,6 +43,8 @@ def as_in_a_notebook(config: Path, out: Path) -> None:
             assert (followed[-1].state, followed[-1].epsilon) == ("COMPLETED", Fraction(1, 2))
             assert [step.state for step in followed[:-1]].count("COMPLETED") == 0
             assert run.wait(progress=False) == followed[-1]
+            assert repr(followed[-1]).startswith("autumn: COMPLETED")
+            assert "0.5 spent" in followed[-1]._repr_html_()
             status = run.status()
             assert (status.state, status.algorithm, status.epsilon) == ("COMPLETED", "one-way", Fraction(1, 2))
             assert run.why() == "\n".join(status.sentences) == repr(status)
