@@ -64,8 +64,8 @@ class Catalogue(Enum):
         "the release {file} has no synthetic rows and no report: {reason}",
         "Nothing that was learnt is lost, and going on costs nothing. Rows: privity sample {file} --rows N --out"
         " rows.csv. The report: privity report {file}.",
-        "Nothing that was learnt is lost, and going on costs nothing. Rows: Release({file!r}).sample(N). All of it:"
-        " load_model({file!r}).release(FOLDER).",
+        "Nothing that was learnt is lost, and going on costs nothing. Rows: Release({file!r}).sample(N). The report:"
+        " Release({file!r}).report. One owner's is finished by load_model({file!r}).release(FOLDER).",
     )
     REHEARSAL_FAILED = ErrorKind(
         "rehearsal-failed",

@@ -90,11 +90,12 @@ def schema_of_sdv(metadata: Mapping[str, Any], table: str | None = None) -> dict
     """
     tables = metadata.get("tables") if isinstance(metadata, Mapping) else None
     if isinstance(tables, Mapping):
+        names = first_few(list(map(str, tables)))
         if table is None and len(tables) != 1:
-            raise bad_option("table", f"there are {len(tables)}", f"Name one of: {first_few(list(map(str, tables)))}.")
+            raise bad_option("table", f"there are {len(tables)}", f"Name one of: {names}." if tables else "Give one.")
         table = next(iter(tables)) if table is None else table
         if table not in tables:
-            raise bad_option("table", f"{shorten(str(table))} is none", f"Name one of: {first_few(list(tables))}.")
+            raise bad_option("table", f"{shorten(str(table))} is none", f"Name one of: {names}.")
         metadata = tables[table]
     columns = metadata.get("columns") if isinstance(metadata, Mapping) else None
     if not isinstance(columns, Mapping) or not all(isinstance(each, Mapping) for each in columns.values()):
@@ -105,6 +106,8 @@ def schema_of_sdv(metadata: Mapping[str, Any], table: str | None = None) -> dict
 
 
 def _field(column: Mapping[str, Any]) -> dict[str, Any]:
+    if column.get("pii") and column.get("sdtype") != "id":
+        return {"type": "string", "empty": True}
     match column.get("sdtype"):
         case "boolean":
             return {"type": "boolean"}

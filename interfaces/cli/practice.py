@@ -40,6 +40,7 @@ def practice_command(
     say(f"Founding a consortium of {first_few(list(SHARES))} in {folder} ...")
     with practice(folder) as at_work:
         links: dict[str, str] = {}
+        pages: list[Path] = []
         sites = {
             f"the data owner {ASKED}": _started(lambda: party_site(at_work.party(ASKED))),
             "the operator": operator_site(at_work.operator),
@@ -57,7 +58,9 @@ def practice_command(
         for whose, link in links.items():
             say(f"  {whose}: {link}")
             if open_it:
-                open_in_browser(link, folder.absolute() / "logs" / f"{secrets.token_hex(8)}.html")
+                page = folder.absolute() / "logs" / f"{secrets.token_hex(8)}.html"
+                pages.append(page)
+                open_in_browser(link, page)
         say(f"Its releases say that they are of a {SIMULATION}. Ctrl-C ends everything; {folder} stays.")
         try:
             while True:
@@ -66,6 +69,8 @@ def practice_command(
         except KeyboardInterrupt:
             for site in sites.values():
                 site.end()
+            for page in pages:
+                page.unlink(missing_ok=True)
     say(f"Everything has ended. Remove {folder} when you are done.")
 
 

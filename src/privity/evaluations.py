@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from privity.assessment.evaluation.evaluation_inputs import Inputs, read_inputs
 from privity.assessment.evaluation.evaluation_report import Files, evaluation_page, judged, write_evaluation
 from privity.common.errors import RowProblemsFound
 from privity.common.formats.given_values import bad_option, whole_number
+from privity.common.storage.safe_files import refuse_existing
 from privity.common.text.terminal import console, status_line
 from privity.html import Page
 from privity.party.sources.address import refuse_password
@@ -57,10 +58,13 @@ class Evaluation(Shown):
         """Write the page or the figures, for their owner alone.
 
         Raises:
-            PrivityError: bad-option: neither is named.
+            PrivityError: bad-option: neither is named, or there is something already.
         """
         if html is None and json is None:
             raise bad_option("html", "nothing to write is named", "Give html=FILE, json=FILE or both.")
+        for option, path in (("html", html), ("json", json)):
+            if path is not None:
+                refuse_existing(Path(path), option)
         files = Files(*(None if path is None else Path(path) for path in (json, html)))
         write_evaluation(self._found, self.document, files, _unsaid)
 
@@ -72,8 +76,8 @@ def evaluated(
     release: Path,
     real: given.Table,
     control: given.Table | None,
-    targets: Sequence[str],
-    drop: Iterable[str],
+    targets: str | Sequence[str],
+    drop: str | Sequence[str],
     attacks: int,
     *,
     quick: bool,
@@ -81,6 +85,7 @@ def evaluated(
     """As ``Release.evaluate``."""
     own, held_out = _table("real", real), None if control is None else _table("control", control)
     tried = whole_number("attacks", attacks, 1)
+    targets, drop = ((names,) if isinstance(names, str) else names for names in (targets, drop))
     inputs = Inputs(own, (), (release,), None, held_out, tuple(targets), tuple(drop), tried, quick)
     shown = console(err=True)
     title = "Evaluation"

@@ -157,7 +157,8 @@ class LocalLearner:
         self, table: Table, schema: Schema | None = None, *, person: str | None = None, order: str | None = None
     ) -> Self:
         """Learn the model; what it takes and what it refuses: ``Synthesizer.fit``."""
-        return self.learn(table, schema, person=person, order=order)
+        self.learn(table, schema, person=person, order=order)
+        return self
 
     def learn(
         self,
@@ -168,7 +169,7 @@ class LocalLearner:
         order: str | None = None,
         out: Path | None = None,
         automatic: Mapping[str, Any] | None = None,
-    ) -> Self:
+    ) -> Fitted:
         """What ``fit`` does; and write what is learnt before anything else is done.
 
         Args:
@@ -190,7 +191,7 @@ class LocalLearner:
         order: str | None,
         out: Path | None,
         automatic: Mapping[str, Any] | None,
-    ) -> Self:
+    ) -> Fitted:
         declared = given_schema(schema)
         declared.require_reviewed(schema if isinstance(schema, Path | str) else None)
         if declared.row_constraints or out is not None:
@@ -257,8 +258,8 @@ class LocalLearner:
                 spent = ApproxDP(ledger.spent(), ledger.spent_delta(), RELATION)
                 charged = ApproxDP(ledger.spent(run), ledger.spent_delta(run), RELATION)
         # All at once: several threads may fit one object, and the last one's results stand together.
-        self._fitted = replace(fitted, charged=charged, spent=spent)
-        return self
+        self._fitted = fitted = replace(fitted, charged=charged, spent=spent)
+        return fitted
 
     def _of_run(self, algorithm: str, automatic: Mapping[str, Any] | None) -> dict[str, Any]:
         """What run.json says of a fit."""

@@ -260,8 +260,8 @@ class Release(Shown):
         real: given.Table,
         *,
         control: given.Table | None = None,
-        targets: Sequence[str] = (),
-        drop: Sequence[str] = (),
+        targets: str | Sequence[str] = (),
+        drop: str | Sequence[str] = (),
         attacks: int = 500,
         quick: bool = False,
     ) -> Evaluation:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from privity.common.public_names import public
 from privity.common.release.release_contents import MODEL
 from privity.common.release.release_contents import Release as Contents
 from privity.common.release.release_folder import read_release
+from privity.common.release.statement import in_words
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.storage.safe_files import refuse_existing
 from privity.common.synthesis.models import Model
@@ -47,7 +48,7 @@ class SavedModel:
         """``n`` synthetic rows that meet the rules of the schema; the seed decides them.
 
         Args:
-            n: by default as many as the real table has, or is taken to have where rows may be absent.
+            n: by default as many as the release has; without rows yet, as many as the real table is taken to have.
             where: conditions on columns: a value, several in a list, or values by their relation, such as
                 ``{"age": {">=": 18, "<": 65}}``. They are read as those of a table are; None is a missing value.
 
@@ -81,10 +82,16 @@ class SavedModel:
         if self.learnt.run["secure_sum"] is not None:
             reason = "it is of several owners, whose nodes sign what they release"
             raise bad_option("model", reason, "Use sample(n), which draws rows at no cost.")
+        if self.model.schema.digest != self.learnt.schema.digest:
+            reason = "it was learnt and paid for under another schema than the one that it was loaded with"
+            raise bad_option("model", reason, "Load it without a schema: load_model(FOLDER).release(...).")
         with as_arguments():
             check_release_size(number or 0, self.model.schema)
         refuse_existing(Path(folder), "folder")
-        publish(lambda: self.learnt, Path(folder), number)
+        # The sentences are those of the figures, whatever the file has.
+        words = in_words(self.learnt.privacy, len(self.learnt.privacy["observers"]) > 1)
+        learnt = replace(self.learnt, privacy={**self.learnt.privacy, "in_words": words})
+        publish(lambda: learnt, Path(folder), number)
         return Release(folder)
 
 

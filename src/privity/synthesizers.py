@@ -15,6 +15,7 @@ from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.discovery import Discover
 from privity.given import Table
 from privity.local_learner import LocalLearner
+from privity.local_release import publish
 from privity.releases import Release
 from privity.saved_models import SavedModel
 from privity.schemas import Schema
@@ -101,8 +102,8 @@ class Synthesizer(LocalLearner):
         given.warn_of_unkept_rules(given.given_schema(schema))
         if out is None:
             return super().fit(table, schema, person=person, order=order)
-        self.learn(table, schema, person=person, order=order, out=Path(out))
-        self.publish(Path(out))
+        fitted = self.learn(table, schema, person=person, order=order, out=Path(out))
+        publish(lambda: fitted.learnt, Path(out))
         return self
 
     def release(self, folder: Path | str, rows: int | None = None) -> Release:

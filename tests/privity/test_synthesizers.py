@@ -1,5 +1,6 @@
 """Single-party mode: fit charges a ledger, sample gives rows, the command writes a release."""
 
+import hashlib
 import inspect
 import json
 import pickle
@@ -28,6 +29,7 @@ from privity import (
     declare_population,
     load_model,
     simulate,
+    synthesizers,
 )
 from privity.common.errors import PrivityError, ProblemsFound
 from privity.common.exit_codes import Exit
@@ -126,6 +128,36 @@ def test_a_saved_fit_is_sampled_and_published_by_another_process(tmp_path):
     with pytest.raises(PrivityError, match=r"folder: .* exists already"):
         fitted.save(tmp_path / "fit")
     assert privity_package.Ledger("patients").spent == 2
+
+
+def test_what_is_published_of_a_saved_fit_is_what_was_paid_for(tmp_path):
+    declare_population("patients", total_epsilon="10")
+    OneWay("1", population="patients").fit(people(200), SCHEMA).save(tmp_path / "fit")
+    ruled = {**SCHEMA, "rowConstraints": ["age >= 20 or smoker == 'no'"]}
+    with pytest.raises(PrivityError, match="under another schema"):
+        load_model(tmp_path / "fit", ruled).release(tmp_path / "ruled")
+    privacy, run = (json.loads((tmp_path / "fit" / name).read_text()) for name in ("privacy.json", "run.json"))
+    said, privacy["in_words"] = privacy["in_words"], ["This is perfectly private."]
+    (tmp_path / "fit" / "privacy.json").write_text(json.dumps(privacy))
+    run["files"]["privacy.json"] = hashlib.sha256((tmp_path / "fit" / "privacy.json").read_bytes()).hexdigest()
+    (tmp_path / "fit" / "run.json").write_text(json.dumps(run))
+    assert list(load_model(tmp_path / "fit").release(tmp_path / "release").statement.sentences) == said
+
+
+def test_a_fit_beside_another_of_the_same_object_publishes_its_own(tmp_path, monkeypatch):
+    declare_population("patients", total_epsilon="10")
+    model = OneWay("1", population="patients")
+    finish = synthesizers.publish
+
+    def late(learnt, out):
+        model.fit(people(100), SCHEMA)  # as another thread would
+        return finish(learnt, out)
+
+    monkeypatch.setattr(synthesizers, "publish", late)
+    model.fit(people(300), SCHEMA, out=tmp_path / "release")
+    release = Release(tmp_path / "release")
+    assert len(release.rows) == 300
+    assert model.fitted.learnt.run["run"] != release.run["run"]
 
 
 def test_the_first_mistakes_are_explained():

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from math import atanh, exp, hypot, inf, log, sqrt, tanh
+from math import atanh, exp, log, sqrt, tanh
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from privity.common.release.queries.evidence import Numbers
 from privity.common.release.queries.linear_estimates import Linear
 
 CLEAR = 3.0
-"""Standard errors that what an estimate is divided by must be above 0: a denominator, or a regression's information."""
+"""Standard errors that what an estimate is divided by, or is the logarithm of, must be above 0."""
 
 
 @dataclass(frozen=True)
@@ -49,20 +49,6 @@ def of_sum(told: Linear, direction: Numbers, level: Fraction, value: float | Non
     value = float(direction @ told.values) if value is None else value
     reach = _deviations(told, direction, level) * sqrt(sum(variances))
     return Interval(value, value - reach, value + reach, *map(sqrt, variances))
-
-
-def opened(found: Interval, bend: float) -> Interval:
-    """With the end open towards which the information vanishes, if noise and model could reach that far.
-
-    Args:
-        bend: how fast the information on the estimate changes with it, beside it.
-    """
-    reach = abs(bend) * hypot(found.noise, found.model)
-    if reach * CLEAR < 1:
-        return found
-    if reach >= 1:
-        return undetermined()
-    return replace(found, low=-inf) if bend > 0 else replace(found, high=inf)
 
 
 def of_quotient(told: Linear, top: int, bottom: int, level: Fraction, *, share: bool) -> Interval:

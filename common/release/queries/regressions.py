@@ -7,9 +7,10 @@ row, whose mean the one step estimates like any other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from privity.common.data.code_values import code_values
 from privity.common.data.regression_formula import Formula, dependent, design, read_formula
@@ -18,7 +19,18 @@ from privity.common.formats.given_values import bad_option
 from privity.common.release.queries import intervals
 from privity.common.release.queries.answer import POPULATION, Answer, answer
 from privity.common.release.queries.evidence import Codes, Numbers
+from privity.common.release.queries.intervals import CLEAR, Interval, undetermined
+from privity.common.release.queries.linear_estimates import Linear
 from privity.common.release.queries.statistics import MIDDLE, Asking
+
+AT_ONCE = 8
+"""Terms whose rows are told apart together: each takes four numbers of each row."""
+
+FAR = 0.5
+"""Of a count, that what was measured may be away from it: farther, its logarithm or quotient is not straight."""
+
+ROUNDING = 1e-6
+"""Of the largest weight of a row, that one is taken for nothing."""
 
 MOST_STEPS = 50
 PRECISION = 1e-9
@@ -93,15 +105,26 @@ class Regression:
         _check_terms(names, terms, kept)
         return Fit(names, terms, *(_logistic if self.logistic else _linear)(terms, y, kept))
 
-    def bends(self, columns: Sequence[Codes], kept: Numbers, fit: Fit) -> Numbers:
-        """How fast the information on each coefficient changes with it, beside it; 0 where one step is exact."""
-        if not self.logistic:
-            return np.zeros(len(fit.names))
-        chance = self.response[columns[self.formula.response]] - fit.residuals
+    def parts(self, columns: Sequence[Codes], kept: Numbers, fit: Fit, terms: slice) -> Numbers:
+        """Rows that some coefficients stand on: those on either side of the term and, for two values, with either.
+
+        Each is a sum of weighted rows, as a count is. Where one may be nothing, the coefficient may be anything: a log
+        odds ratio is made of the logarithms of four, a mean is divided by one of two.
+
+        Returns:
+            shape (rows, terms, parts): above and below the term's middle; for a logistic regression each with the
+            second value and with the first.
+        """
         inverse = np.linalg.inv(fit.information)
-        along = fit.terms @ (inverse / inverse.diagonal())
-        weight = kept * chance * (1 - chance)
-        return np.asarray((weight * (1 - 2 * chance)) @ along**3 / (weight @ along**2))
+        along = fit.terms @ (inverse / inverse.diagonal())[:, terms]
+        least = np.abs(along * kept[:, None]).max(axis=0) * ROUNDING
+        # An intercept beside categories has rows on one side alone: on the other it stands on all.
+        sides = [np.where((side > least).any(axis=0), side * (side > least), 1.0) for side in (along, -along)]
+        if self.logistic:
+            responses = np.maximum(fit.residuals, 0.0), np.maximum(-fit.residuals, 0.0)
+            sides = [side * response[:, None] for side in sides for response in responses]
+        found = np.stack(sides, axis=-1) * kept[:, None, None]
+        return np.asarray(found / np.maximum(found.max(axis=0), 1e-300))
 
 
 @dataclass(frozen=True)
@@ -148,18 +171,60 @@ def _regression(asking: Asking, text: str, *, logistic: bool) -> list[Answer]:
     # Of every row of the model and of those beside it, as a share of all the model's rows.
     inverse = np.linalg.inv(fit.information / rows.own)
     influence = (fit.terms * (kept * fit.residuals)[:, None]) @ inverse.T
-    bends = regression.bends(rows.columns, counted, fit)
     attributes = tuple(sorted({*regression.formula.attributes, *options.given}))
     told = asking.estimator.tell_of_rows(attributes, influence, extrapolate=options.extrapolate)
     found = told.linear if options.target == POPULATION else told.linear.about_rows()
     values = fit.coefficients + found.values
     answers = []
-    for place, name in enumerate(fit.names):
-        straight = intervals.of_sum(found, np.eye(len(values))[place], options.level, float(values[place]))
-        interval = intervals.opened(straight, float(bends[place]))
-        notes = (*regression.notes, OPEN) if interval.determined and interval != straight else regression.notes
-        answers.append(answer(interval, {"term": name}, float(options.level), told.support, *notes))
+    for start in range(0, len(values), AT_ONCE):
+        some = slice(start, start + AT_ONCE)
+        parts = regression.parts(rows.columns, kept, fit, some)
+        flat = parts.reshape(len(parts), -1)
+        stood_on = asking.estimator.tell_of_rows(attributes, flat, extrapolate=options.extrapolate).linear
+        if options.target != POPULATION:
+            stood_on = stood_on.about_rows()
+        footing = _Footing.of(stood_on, evidence.rows, parts.shape[1:])
+        for place, name in enumerate(fit.names[some], start=start):
+            straight = intervals.of_sum(found, np.eye(len(values))[place], options.level, float(values[place]))
+            interval = footing.opened(straight, place - start, logistic=logistic)
+            notes = (*regression.notes, OPEN) if interval.determined and interval != straight else regression.notes
+            answers.append(answer(interval, {"term": name}, float(options.level), told.support, *notes))
     return answers
+
+
+@dataclass(frozen=True)
+class _Footing:
+    """What coefficients stand on, as measured; shape (terms, parts).
+
+    Attributes:
+        clear: counts so far above 0 that one may divide by them, or take their logarithm.
+        near: those that one step reaches: of what is clear, the model's own is not far from it; of what is not, the
+            model has no less than a part of it.
+    """
+
+    clear: npt.NDArray[np.bool_]
+    near: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, counts: Linear, rows: int, shape: tuple[int, ...]) -> _Footing:
+        errors = (counts.noise + counts.by_model + counts.sampling).diagonal()
+        clear = (counts.values > CLEAR * np.sqrt(np.maximum(errors, 0.0))) & (counts.values * rows >= 1)
+        near = np.abs(counts.values - counts.plug) <= counts.plug * FAR
+        within = counts.values <= counts.plug * CLEAR
+        return cls(clear.reshape(shape), np.where(clear, near, within).reshape(shape))
+
+    def opened(self, found: Interval, place: int, *, logistic: bool) -> Interval:
+        """With an end open where what a coefficient stands on may be nothing."""
+        clear = self.clear[place]
+        if not self.near[place].all() or not (logistic or clear.all()):
+            return undetermined()
+        if not logistic:
+            return found
+        above, not_above, below, not_below = clear
+        low, high = above and not_below, not_above and below
+        if not (low or high):
+            return undetermined()
+        return replace(found, low=found.low if low else -np.inf, high=found.high if high else np.inf)
 
 
 Fitted = tuple[Numbers, Numbers, Numbers]

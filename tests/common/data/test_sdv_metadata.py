@@ -110,6 +110,7 @@ def test_what_sdv_says_of_a_table_becomes_a_schema_and_again_its_metadata(tmp_pa
         "guest": {"sdtype": "id"},
         "code": {"sdtype": "id", "regex_format": "[A-Z]{3}"},
         "email": {"sdtype": "email", "pii": True},
+        "card": {"sdtype": "unknown", "pii": True},
         "rewards": {"sdtype": "boolean"},
         "room": {"sdtype": "categorical"},
         "nights": {"sdtype": "numerical", "computer_representation": "Int64"},
@@ -127,7 +128,7 @@ def test_what_sdv_says_of_a_table_becomes_a_schema_and_again_its_metadata(tmp_pa
         "integer", "number", "date", "datetime", "datetime",
     ]  # fmt: skip
     assert given_schema(schema).names == ("rewards", "room", "nights", "fee", "checkin", "paid", "seen")
-    assert "guest (keys made anew), code (keys made anew), email (left empty)" in repr(schema)
+    assert "guest (keys made anew), code (keys made anew), email (left empty), card (left empty)" in repr(schema)
     again = sdv_metadata(given_schema(schema))["columns"]
     for name in ("guest", "rewards", "room", "checkin", "paid"):
         assert again[name]["sdtype"] == columns[name]["sdtype"]

@@ -242,6 +242,35 @@ def test_where_noise_hides_how_rare_a_response_is_an_end_is_open(rare):
         assert regressions.OPEN in told["x[true]"].notes or told["x[true]"].value is None
 
 
+def test_a_response_that_is_rare_on_both_sides_of_a_term_has_no_narrow_interval():
+    fields = [{"name": name, "type": "boolean"} for name in ("x", "y", "z")]
+    schema = parse_schema({"fields": fields}, "s")
+    generator = np.random.default_rng(3)
+    x, z = generator.integers(0, 2, (2, ROWS))
+    y = np.zeros(ROWS, int)
+    y[np.flatnonzero(x == 0)[:9]] = y[np.flatnonzero(x == 1)[:1]] = 1
+    table = CodedTable(schema, tuple(each.astype(np.uint8) for each in (x, y, z)))
+    for epsilon in (1, 5, 20):
+        (_, term) = ask(Estimator(released(table, "all-pairs", epsilon=epsilon)), "logistic", ["y ~ x"], target="rows")
+        assert term.value is None or term.low == -inf
+        assert term.high > log(1 / 9) - 0.5
+
+
+def test_a_category_whose_rows_the_noise_hides_has_no_mean():
+    fields = [
+        {"name": "c", "type": "string", "categories": ["a", "b", "rare"]},
+        {"name": "v", "type": "integer", "categories": [0, 1, 2, 3]},
+    ]
+    generator = np.random.default_rng(3)
+    c = generator.choice(3, ROWS, p=[0.5, 0.499, 0.001])
+    table = CodedTable(
+        parse_schema({"fields": fields}, "s"), (c.astype(np.uint8), generator.integers(0, 4, ROWS).astype(np.uint8))
+    )
+    for _ in range(3):
+        told = ask(Estimator(released(table, "all-pairs", epsilon=1)), "linear", ["v ~ C(c)"])
+        assert [each.value is None for each in told] == [False, False, True]
+
+
 def test_names_in_formulas_may_have_any_sign_in_quotes(odd):
     schema = odd.evidence.schema
     formula = read_formula('smoker ~ "weight:1" + ward + "weight:1":ward', schema, midpoints=False)
