@@ -82,7 +82,7 @@ class SavedModel:
         if self.learnt.run["secure_sum"] is not None:
             reason = "it is of several owners, whose nodes sign what they release"
             raise bad_option("model", reason, "Use sample(n), which draws rows at no cost.")
-        if self.model.schema.digest != self.learnt.schema.digest:
+        if self.model.schema.table_schema() != self.learnt.schema.table_schema():
             reason = "it was learnt and paid for under another schema than the one that it was loaded with"
             raise bad_option("model", reason, "Load it without a schema: load_model(FOLDER).release(...).")
         with as_arguments():
