@@ -106,6 +106,8 @@ def load_model(folder: Path | str, schema: Schema | None = None) -> SavedModel:
     Raises:
         PrivityError, ProblemsFound: a file is not as it was written, or the schema does not fit the model.
     """
+    if not isinstance(folder, Path | str):
+        raise bad_option("folder", f"a {type(folder).__name__} is no path", "Give the folder that a fit was saved in.")
     place = Path(folder)
     learnt = read_release(place.parent if place.name == MODEL else place)
     model = learnt.model

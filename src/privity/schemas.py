@@ -330,8 +330,13 @@ class Schema:
             KeyError: there is no such field.
             ProblemsFound: what does not fit, of all fields; nothing is changed then.
         """
-        for name in fields:
+        for name, keys in fields.items():
             self[name]._document()
+            if not isinstance(keys, Mapping) or not all(isinstance(key, str) for key in keys):
+                reason = f"{name} is to have keys with values"
+                raise PrivityError(
+                    Catalogue.BAD_OPTION, option="fields", reason=reason, hint=f'Give {{"{name}": {{...}}}}.'
+                )
         self._change({name: {_camel(key): value for key, value in keys.items()} for name, keys in fields.items()})
 
     def _change(self, changes: Mapping[str, Mapping[str, Any]]) -> None:
