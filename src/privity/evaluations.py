@@ -1,4 +1,4 @@
-"""How a release compares with the real rows: for their owner alone."""
+"""How a release compares with the real rows: data owner only."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Evaluation(Shown):
         return Page(evaluation_page(self._found, self.document, _unsaid))
 
     def save(self, *, html: Path | str | None = None, json: Path | str | None = None) -> None:
-        """Write the page or the figures, for their owner alone.
+        """Write the page or the figures: data owner only, do not publish.
 
         Raises:
             PrivityError: bad-option: neither is named, or there is something already.

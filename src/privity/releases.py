@@ -267,7 +267,7 @@ class Release(Shown):
     ) -> Evaluation:
         """Compare the synthetic rows with the real ones (docs/evaluation.md).
 
-        What it finds is not private: for the owner of the rows alone, never to be published. It costs nothing.
+        What it finds is not private: data owner only, do not publish. It costs nothing.
 
         Args:
             real: the real rows: a table in memory, a path or an address.

@@ -134,7 +134,7 @@ def test_refusals_are_foreseen_by_what_parties_publish(tmp_path: Path) -> None:
             assert (warned.returncode, warned.stdout) == (Exit.DONE, "autumn\n"), "it warns, and refuses nothing"
             assert "party-2 would refuse the run" in warned.stderr
             with connect(config) as operator:
-                found = await asyncio.to_thread(operator.plan, epsilon=1, algorithm="one-way")
+                found = await asyncio.to_thread(operator.plan, epsilon=1, algorithm="one-way", rows=40)
                 assert found.refusals["party-2"] == ("algorithm 'one-way' is not among those allowed",)
                 assert "party-1 would refuse" in repr(found)
                 with pytest.raises(PrivityError, match="ended FAILED"):
