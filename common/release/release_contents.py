@@ -87,6 +87,11 @@ class Release:
         return self.model.schema
 
     @property
+    def places(self) -> int:
+        """Public number of rows of all owners; places for rows, if some may be absent."""
+        return sum(int(party["rows"]) for party in self.privacy["parties"])
+
+    @property
     def unfinished(self) -> bool:
         """Whether it has no synthetic rows, and no report of them."""
         return is_unfinished(self.run)

@@ -69,6 +69,7 @@ def practice_command(
         except KeyboardInterrupt:
             for site in sites.values():
                 site.end()
+        finally:
             for page in pages:
                 page.unlink(missing_ok=True)
     say(f"Everything has ended. Remove {folder} when you are done.")

@@ -30,8 +30,7 @@ def publish(learnt: Callable[[], Release], out: Path, rows: int | None = None) -
         if not out.exists():
             keep(learnt, out)
         began = learnt()
-        places = sum(party["rows"] for party in began.privacy["parties"])
-        synthetic = synthesised(began.model, places, rows, secrets.randbits(64)).synthetic
+        synthetic = synthesised(began.model, began.places, rows, secrets.randbits(64)).synthetic
         release = finished(began, synthetic)
         write_with_report(out, release, synthetic)
     return release

@@ -58,7 +58,7 @@ class Evidence:
             release.tables(),
             Fraction(release.marginals["noise_variables"]),
             release.run["algorithm"],
-            sum(party["rows"] for party in parties),
+            release.places,
             max(party["rows_per_person"] for party in parties),
         )
 

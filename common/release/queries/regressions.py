@@ -106,7 +106,7 @@ class Regression:
         return Fit(names, terms, *(_logistic if self.logistic else _linear)(terms, y, kept))
 
     def parts(self, columns: Sequence[Codes], kept: Numbers, fit: Fit, terms: slice) -> Numbers:
-        """Rows that some coefficients stand on: those on either side of the term and, for two values, with either.
+        """Rows that some coefficients stand on: those on either side of the term, of a logit with each response.
 
         Each is a sum of weighted rows, as a count is. Where one may be nothing, the coefficient may be anything: a log
         odds ratio is made of the logarithms of four, a mean is divided by one of two.

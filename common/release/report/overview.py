@@ -54,7 +54,7 @@ class Overview:
     @property
     def rows(self) -> int:
         """Real rows of all parties."""
-        return sum(party["rows"] for party in self.release.privacy["parties"])
+        return self.release.places
 
     def strongest(self, most: int) -> list[Pair]:
         """The pairs with the strongest dependence, as measured, else as the synthetic rows have it."""
@@ -90,7 +90,7 @@ def overview_of(folder: Path) -> Overview:
     release = read_release(folder)
     if not release.unfinished:
         return overview(release, read_table(folder / SYNTHETIC, release.schema))
-    rows = rows_to_publish(release.model, sum(party["rows"] for party in release.privacy["parties"]), SEED)
+    rows = rows_to_publish(release.model, release.places, SEED)
     return overview(release, synthesise_release(release.model, rows, SEED).table)
 
 
