@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
@@ -127,12 +127,15 @@ def check_automatic(settings: Mapping[str, Any]) -> None:
         )  # fmt: skip
 
 
-def with_algorithm(request: dict[str, Any], schema: Schema, party_rows: Sequence[int]) -> dict[str, Any]:
+def with_algorithm(
+    request: dict[str, Any], schema: Schema, party_rows: Sequence[int], told: str = ""
+) -> dict[str, Any]:
     """The run request with the algorithm that it left to be chosen, and why; as it is if it names one.
 
     Args:
         schema: of the attributes that the run is about.
         party_rows: public numbers of rows, or likely ones.
+        told: follows the reason.
 
     Raises:
         PrivityError: bad-option: settings of an algorithm that is not named.
@@ -145,6 +148,7 @@ def with_algorithm(request: dict[str, Any], schema: Schema, party_rows: Sequence
     chosen = choose(
         schema, party_rows, request["tolerate"], learning, parse_delta(request["delta"]), request["settings"]
     )
+    chosen = replace(chosen, reason=chosen.reason + told)
     return {**request, "algorithm": chosen.algorithm, "automatic": chosen.document()}
 
 

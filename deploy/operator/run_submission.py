@@ -31,6 +31,8 @@ COMPLETED = "COMPLETED"
 def with_concrete_algorithm(config: Path, request: dict[str, Any]) -> dict[str, Any]:
     """The request with an algorithm for the consortium's table in the place of ``auto``, and why.
 
+    How many rows parties have, they say when they enrol; until then they are taken to have likely numbers.
+
     Raises:
         PrivityError: bad-option: settings of no algorithm, no schema to choose by, or a release that is too large; no
             connection; run-too-large.
@@ -53,9 +55,8 @@ def with_concrete_algorithm(config: Path, request: dict[str, Any]) -> dict[str, 
             Catalogue.BAD_OPTION, option="algorithm", reason=f"{schema} is missing, by which it is chosen",
             hint="Name the algorithm, or get the schema from the organiser: privity operator accept --schema FILE.",
         )  # fmt: skip
-    return with_algorithm(
-        request, over, [LIKELY_ROWS] * len(newest_manifest(config).members_of_run(request.get("parties")))
-    )
+    rows = [LIKELY_ROWS] * len(newest_manifest(config).members_of_run(request.get("parties")))
+    return with_algorithm(request, over, rows, f"; parties are taken to have {LIKELY_ROWS:,} rows each")
 
 
 def foreseen_refusals(config: Path, request: dict[str, Any]) -> Forecast | None:
