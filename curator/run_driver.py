@@ -37,7 +37,7 @@ from privity.common.release.release_folder import (
 from privity.common.release.report.report_page import write_with_report
 from privity.common.release.session_release import Synthesised, finished, learnt_release, synthesised
 from privity.common.release.synthetic_rows import check_release_size
-from privity.common.runs.carried_analyses import check_run
+from privity.common.runs.carried_runs import check_run
 from privity.common.runs.rehearsed_release import rehearse_release
 from privity.common.runs.run_request import RunRequest
 from privity.common.storage.canonical_json import canonical_bytes, parse

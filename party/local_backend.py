@@ -6,6 +6,7 @@ nothing leaves the process but the releases.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Callable
 
 import numpy as np
@@ -26,6 +27,11 @@ Told = Callable[[str], None]
 
 def _nobody(_phase: str) -> None:
     """Nobody is told."""
+
+
+def new_run() -> str:
+    """A name for a run of one owner in the ledger."""
+    return f"local-{secrets.token_hex(8)}"
 
 
 class LocalBackend(Backend):

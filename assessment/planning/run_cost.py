@@ -21,7 +21,7 @@ from privity.common.protocol.secure_sum_method import sum_kind
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.release.report.quality import CHANGED
 from privity.common.release.synthetic_rows import check_release_size
-from privity.common.runs.carried_analyses import check_carried
+from privity.common.runs.carried_runs import check_carried
 from privity.common.runs.modelled_together import Together, foreseen, in_words
 from privity.common.runs.planned_run import planned_session, rehearse
 from privity.common.synthesis.algorithms import ALGORITHMS

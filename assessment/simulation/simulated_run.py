@@ -27,7 +27,7 @@ from privity.common.protocol.run_terms import AUTO
 from privity.common.release.evaluation.scores_over_parties import check_evaluation
 from privity.common.release.synthetic_rows import check_release_size
 from privity.common.runs.automatic_choice import check_automatic, with_algorithm
-from privity.common.runs.carried_analyses import check_run
+from privity.common.runs.carried_runs import check_run
 from privity.common.runs.run_request import RunRequest, parse_request
 from privity.common.storage.canonical_json import canonical_bytes
 from privity.common.storage.safe_files import refuse_existing

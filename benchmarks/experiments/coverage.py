@@ -25,7 +25,7 @@ from privity.common.release.queries.estimator import Estimator
 from privity.common.release.queries.evidence import Evidence
 from privity.common.release.queries.support import EXTRAPOLATED, IMPLIED, MEASURED
 from privity.common.runs.automatic_choice import choose
-from privity.common.runs.carried_analyses import check_carried
+from privity.common.runs.carried_runs import check_carried
 
 DELTA = "1e-9"
 RUNS = 20

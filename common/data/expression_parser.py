@@ -200,6 +200,9 @@ class _Reader:
                 message = f"no attribute is called {shorten(name)}."
                 known = ", ".join(list(self._attributes)[:10]) + (", ..." if len(self._attributes) > 10 else "")
                 raise self._fault(node, "rule-attribute", message, f"Attributes: {known}. {BACKTICKS}")
+            case ast.Attribute(value=ast.Name()) if (name := self._source.segment(node)) in self._attributes:
+                # Of another table.
+                return _Ref(self._attributes[name])
             case ast.Constant(value=bool() as value):
                 return _Literal(value, str(value))
             case ast.Constant(value=str() as value):

@@ -2,8 +2,7 @@
 
 A schema is public and is never inferred silently from rows. ``missingValues`` on a field replaces
 those at the top level, as in Frictionless v2, and ``[]`` says that the field has none; where neither is
-written there are none (Frictionless would take the empty text). ``absentRows`` at the top level, which is
-no key of Frictionless, gives every attribute one more code. See ``privity.common.data.attribute`` for the codes.
+written there are none (Frictionless would take the empty text). See ``privity.common.data.attribute`` for the codes.
 """
 
 from __future__ import annotations
@@ -23,6 +22,8 @@ from privity.common.data.attribute import PLAIN_KEYS, UNDECLARED, Attribute, Gro
 from privity.common.data.derived_attributes import DerivedAttributes
 from privity.common.data.dialect import COMMON, PLAIN, Dialect, NumberMarks, dialect_problems
 from privity.common.data.discoveries import discoveries_of, discovery_problems
+from privity.common.data.history import History
+from privity.common.data.history_document import is_history, parse_history
 from privity.common.data.row_constraints import RowConstraint, read_constraints
 from privity.common.data.schema_document import (
     exact_text,
@@ -70,6 +71,7 @@ class Schema:
         stored_types: whether the types are those that the columns of a table were stored with, which whoever discovered
             the schema declared to be public; otherwise a person wrote each of them.
         table_map: what the rows call its columns and values, if they have words of their own.
+        history: the two tables of which rows are steps, if they are (``privity.common.data.history``).
 
     Raises:
         ValueError: some of the attributes have a code for absent rows, and others have none.
@@ -86,6 +88,7 @@ class Schema:
     discoveries: tuple[Discovery, ...] = ()
     stored_types: bool = False
     table_map: TableMap = NO_MAP
+    history: History[Schema] | None = None
     _index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -94,7 +97,7 @@ class Schema:
         # A domain may have been discovered since.
         known = {attribute.name: attribute for attribute in self.attributes}
         object.__setattr__(self, "unread", tuple(column.over(known) for column in self.unread))
-        if len({attribute.absent for attribute in self.attributes}) > 1:
+        if self.history is None and len({attribute.absent for attribute in self.attributes}) > 1:
             raise ValueError("a row is absent as a whole: all attributes have a code for it, or none")
 
     def over(self, names: Collection[str] | None) -> Schema:
@@ -150,7 +153,8 @@ class Schema:
 
     @property
     def _fields(self) -> tuple[Attribute | UnreadColumn, ...]:
-        return (*self.attributes, *self.unread)
+        both = () if self.history is None else (*self.history.persons.unread, *self.history.events.unread)
+        return (*self.attributes, *self.unread, *both)
 
     @property
     def undeclared(self) -> tuple[str, ...]:
@@ -166,6 +170,7 @@ class Schema:
                 declared.setdefault(column.read_off_rows, []).append(column.name)
         return {
             "absent_rows": self.absent_rows,
+            **({} if self.history is None else {"histories": list(self.history.names)}),
             "stored_types": self.stored_types,
             "discoveries": [discovery.document() for discovery in self.discoveries],
             "read_off_rows": [{"attributes": names, "declared_by": role} for role, names in declared.items()],
@@ -174,7 +179,8 @@ class Schema:
     @property
     def absent_rows(self) -> bool:
         """Whether a table may hold absent rows: places of people that no row of theirs fills."""
-        return any(attribute.absent for attribute in self.attributes)
+        # Where rows are steps, the code is that of an event that is not there.
+        return self.history is None and any(attribute.absent for attribute in self.attributes)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -252,7 +258,10 @@ class Schema:
         """The schema of a synthetic table: CSV as Privity writes it, with these attributes and no other columns."""
         plain = {name: each.default for name, each in PLAIN_KEYS.items() if each.of_rows}
         attributes = tuple(replace(attribute, **plain) for attribute in self.attributes)
-        return replace(self, dialect=COMMON, extra_columns=False, attributes=attributes, table_map=NO_MAP)
+        history = self.history and self.history.released
+        return replace(
+            self, dialect=COMMON, extra_columns=False, attributes=attributes, table_map=NO_MAP, history=history
+        )
 
     def index(self, name: str) -> int:
         """Return the position of the attribute ``name``; ``KeyError`` if there is none."""
@@ -262,16 +271,11 @@ class Schema:
     def digest(self) -> str:
         """SHA-256, in hexadecimal, over RFC 8785 JSON of all that decides a value's code, or how it is drawn.
 
-        Per attribute, in order: name, type, categories, ordered, edges, taxonomy, missing, outOfDomain,
-        other; decimals and histogram, if a binned number declares them; decimals, format and timezone of dates and
-        times; what is computed of another column. Defaults are written out, a number of bins as the edges it gives,
-        a taxonomy as lists (the order of groups matters), and every number as a text ("343/16"), as
-        RFC 8785 has no exact ones; who declared public what was read off rows, or that types are as stored; absentRows
-        if it is true; constants read off rows; and what was discovered at which cost. A schema without these has the
-        digest of one for which they do not exist.
-        Not in it: the name of the table, titles, descriptions, source, license; rowConstraints, which decide no value's
-        code, but which rows of a model that was released are drawn; and how rows are written down and in which words,
-        which may be different at each party.
+        Defaults are written out, a number of bins as the edges it gives, a taxonomy as lists (the order of groups
+        matters), and every number as a text ("343/16"), as RFC 8785 has no exact ones. A schema without a key that came
+        later has the digest of one for which it does not exist. Not in it: names and texts of the table;
+        rowConstraints, which decide no value's code; and how rows are written down and in which words, which may be
+        different at each party. docs/schema.md has the whole list.
         """
         attributes = [
             {
@@ -297,12 +301,19 @@ class Schema:
             document["types"] = AS_STORED
         if constants := constants_read_off_rows(self.unread):
             document["constants"] = constants
+        if self.history is not None:
+            document["history"] = self.history.digested()
         if self.discoveries:
             document["discoveries"] = [discovery.document() for discovery in self.discoveries]
         return hashlib.sha256(rfc8785.dumps(document)).hexdigest()
 
     def table_schema(self) -> dict[str, Any]:
-        """Return the Table Schema, ready for JSON, that ``parse_schema`` reads back as an equal schema."""
+        """Return the Table Schema, ready for JSON, that ``parse_schema`` reads back as an equal schema.
+
+        Of histories it is the document of both tables.
+        """
+        if self.history is not None:
+            return {"format_version": FORMAT_VERSION, **self.history.document()}
         fields = [field_document(attribute) for attribute in self.attributes]
         for column in reversed(self.unread):
             fields.insert(column.before, dict(column.document))
@@ -356,8 +367,13 @@ def load_schema(path: Path | str) -> Schema:
 def parse_schema(document: object, file: str) -> Schema:
     """Check a schema (parsed JSON) as a whole; raise ``ProblemsFound`` with every fault at once.
 
-    A number may be ``int``, ``Decimal`` or ``float``; a float stands for its shortest decimal.
+    A number may be ``int``, ``Decimal`` or ``float``; a float stands for its shortest decimal. Two tables give the
+    schema of the steps of histories.
     """
+    if is_history(document):
+        assert isinstance(document, dict)
+        history = parse_history(document, file, parse_schema)
+        return Schema(document.get("name", ""), history.steps, history=history)
     problems = formats.check(document, "table_schema", file)
     unread = any(problem.rule in formats.UNREAD for problem in problems)
     if unread or not isinstance(document, dict) or not isinstance(document.get("fields"), list):

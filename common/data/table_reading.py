@@ -191,7 +191,7 @@ class Coder:
     def __init__(self, schema: Schema, file: str, also: Sequence[str] = ()) -> None:
         self.schema, self.file = schema, file
         self.rows = 0
-        self._also = also
+        self.also = also
         self._columns_checked = False
         self._problems: list[Problem] = []
         self._codes = [_Codes(schema, place) for place in range(len(schema.attributes))]
@@ -213,7 +213,7 @@ class Coder:
         Raises:
             PrivityError: file-missing, file-unreadable.
         """
-        used = {*self.schema.names, *self.schema.columns, *self._also} if self.schema.extra_columns else None
+        used = {*self.schema.names, *self.schema.columns, *self.also} if self.schema.extra_columns else None
         dialect = self.schema.dialect
         try:
             for batch in map(thinned, csv_batches(path, dialect, self.schema.columns, used=used, at=at)):
@@ -229,7 +229,7 @@ class Coder:
         """
         if not self._columns_checked:
             self._columns_checked = True
-            self._problems = column_problems(list(batch.names), self.schema, self.file, self._also, hint)
+            self._problems = column_problems(list(batch.names), self.schema, self.file, self.also, hint)
             found = enumerate(self.schema.columns_of(batch.names))
             self._codes = [_Codes(self.schema, place, computed=computed) for place, (_, computed) in found]
         self.rows += len(batch.numbers)

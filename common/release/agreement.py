@@ -30,6 +30,7 @@ from privity.common.protocol.stated_charges import check_sizes, cost_of, loss_of
 from privity.common.release.marginals_file import read_tables
 from privity.common.release.release_contents import (
     ANALYSES,
+    EVENTS,
     MARGINALS,
     MODEL,
     PRIVACY,
@@ -112,6 +113,9 @@ def _with_the_schema(documents: Mapping[str, dict[str, Any]], schema: Schema) ->
         if found is not None and found["schema_digest"] != schema.digest:
             message = f"they are not about the schema that {RUN} names."
             yield Disagreement(name, "schema_digest", OTHER_SCHEMA, message)
+    if "files" in run and (EVENTS in run["files"]) != (schema.history is not None and not is_unfinished(run)):
+        message = f"{EVENTS} is there if and only if {SCHEMA} is of persons and their events."
+        yield Disagreement(RUN, "files", OTHER_FILES, message)
     if run.get("attributes", [*schema.names]) != [*schema.names]:
         yield Disagreement(RUN, "attributes", OTHER_SCHEMA, f"they are not those of {SCHEMA}.")
 
@@ -124,8 +128,8 @@ def _of_stated_schema(stated: dict[str, Any], schema: Schema, run: str) -> Itera
     if known != stated["discoveries"] or any(each["run"] != run for each in own):
         message = f"its discoveries are not those that {SCHEMA} names."
         yield Disagreement(PRIVACY, "schema.discoveries", OTHER_SCHEMA, message)
-    for key in ("absent_rows", "stored_types", "read_off_rows"):
-        if told[key] != stated[key]:
+    for key in ("absent_rows", "histories", "stored_types", "read_off_rows"):
+        if told.get(key) != stated.get(key):
             yield Disagreement(PRIVACY, f"schema.{key}", OTHER_SCHEMA, f"it is not what {SCHEMA} says.")
 
 

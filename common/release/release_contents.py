@@ -17,6 +17,9 @@ FORMAT_VERSION = 1
 SYNTHETIC, MODEL, MARGINALS, PRIVACY, RUN, SCHEMA, REPORT = (
     "synthetic.csv", "model.json", "marginals.json", "privacy.json", "run.json", "schema.json", "report.html",
 )  # fmt: skip
+EVENTS = "synthetic_events.csv"
+"""Of a release of histories, whose persons are in ``SYNTHETIC``."""
+
 SCORES = "scores.json"
 """Of a release that was scored over the parties."""
 
@@ -40,6 +43,7 @@ LEARNT_FILES = (MODEL, MARGINALS, PRIVACY, RUN, SCHEMA)
 
 MEANINGS = {
     SYNTHETIC: "the synthetic rows: the table to work with",
+    EVENTS: "what happened to the synthetic persons",
     MODEL: "the model that they were drawn from",
     MARGINALS: "every noisy marginal, with its error bar",
     SCHEMA: "the attributes and their categories",
@@ -53,7 +57,7 @@ MEANINGS = {
 """Every file that a release may have, in the order in which people are shown them."""
 
 LARGEST_FILES = {
-    SYNTHETIC: 64 * MOST_RELEASE_CELLS,
+    **dict.fromkeys((SYNTHETIC, EVENTS), 64 * MOST_RELEASE_CELLS),
     **dict.fromkeys((MODEL, MARGINALS, REPORT), 1 << 30),
     **dict.fromkeys((SCHEMA, ATTESTATIONS), 1 << 24),
     **dict.fromkeys((PRIVACY, RUN, SCORES, ANALYSES), 1 << 23),

@@ -26,6 +26,7 @@ from privity.common.release.agreement import disagreements
 from privity.common.release.release_contents import (
     ANALYSES,
     ATTESTATIONS,
+    EVENTS,
     LARGEST_FILES,
     LEARNT_FILES,
     MARGINALS,
@@ -72,7 +73,11 @@ def write_release(folder: Path, release: Release, synthetic: Synthesis, report: 
         report: the page, as ``report_page.page_of`` makes it.
     """
     with _scratch(folder) as scratch:
-        write_csv(as_texts(synthetic.frame, release.schema), scratch / SYNTHETIC)
+        history = release.schema.history
+        of_frame = release.schema if history is None else history.persons
+        write_csv(as_texts(synthetic.frame, of_frame), scratch / SYNTHETIC)
+        if history is not None and synthetic.events is not None:
+            write_csv(as_texts(synthetic.events, history.events), scratch / EVENTS)
         (scratch / REPORT).write_text(report, encoding="utf-8")
         _write_documents(scratch, release)
         _appear(scratch, folder)
@@ -112,7 +117,8 @@ def _scratch(folder: Path) -> Iterator[Path]:
 
 def _write_documents(scratch: Path, release: Release) -> None:
     """Write the documents, and after them ``run.json``, which names every file that is there."""
-    _write_json(scratch / SCHEMA, "table_schema", release.schema.released.table_schema())
+    schema = release.schema.released
+    _write_json(scratch / SCHEMA, "table_schema" if schema.history is None else "history", schema.table_schema())
     _write_json(scratch / MODEL, "model", release.model.to_dict())
     _write_json(scratch / MARGINALS, "marginals", release.marginals)
     _write_json(scratch / PRIVACY, "privacy", release.privacy)

@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from privity.common.data.attribute import FALSE_TEXTS, SPELLINGS, TRUE_TEXTS, Attribute
-from privity.common.data.coded_table import write_csv
+from privity.common.data.coded_table import CodedTable, write_csv
+from privity.common.data.history_reading import read_steps
 from privity.common.data.schema import Schema
-from privity.common.data.table_reading import read_rows
+from privity.common.data.table_reading import read_rows, read_table
 from privity.common.data.written_values import arrow_type, as_arrow, as_texts
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.release.release_contents import EVENTS, SYNTHETIC
 from privity.common.storage.safe_files import appearing
 
 if TYPE_CHECKING:
@@ -28,6 +30,18 @@ def check_rows_file(path: Path) -> None:
             Catalogue.BAD_OPTION, option="out", reason=f"{path.name} is of a type that cannot be written",
             hint=f"Let its name end in {', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}.",
         )  # fmt: skip
+
+
+def read_synthetic(folder: Path, schema: Schema) -> CodedTable:
+    """The synthetic rows of a release, coded; of histories one step of each person.
+
+    Raises:
+        RowProblemsFound: rows that do not fit the schema.
+        PrivityError: file-missing, file-unreadable.
+    """
+    if schema.history is None:
+        return read_table(folder / SYNTHETIC, schema)
+    return read_steps(schema, folder / SYNTHETIC, folder / EVENTS)
 
 
 def read_decoded(path: Path, schema: Schema) -> pd.DataFrame:

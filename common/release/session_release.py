@@ -13,7 +13,8 @@ from privity.common.protocol.session import Session
 from privity.common.release.marginals_file import marginals_document
 from privity.common.release.release_contents import FORMAT_VERSION, Release
 from privity.common.release.statement import privacy_statement
-from privity.common.release.synthetic_rows import Synthesis, rows_to_publish, synthesise_release
+from privity.common.release.synthetic_histories import release_rows
+from privity.common.release.synthetic_rows import Synthesis, rows_to_publish
 from privity.common.synthesis.models import Model
 
 ALONE: dict[str, Any] = {
@@ -44,7 +45,7 @@ def synthesised(model: Model, places: int, rows: int | None, seed: int) -> Synth
         seed: decides them.
     """
     present = rows_to_publish(model, places, seed)
-    return Synthesised(synthesise_release(model, rows or present, seed), present)
+    return Synthesised(release_rows(model, rows or present, seed), present)
 
 
 def learnt_release(

@@ -38,12 +38,23 @@ _PERSON = (
     "Anyone who sees this release learns almost the same about a person whether all of that person's rows were used as"
     " they are or replaced by others."
 )
+_HISTORY = (
+    "Anyone who sees this release learns almost the same about a person whether all data of that person in both tables"
+    " were used as they are or replaced by others. The number of events is protected, too."
+)
 
 SENTENCES = {
     "row, pure": f"{_ROW} {_PURE}",
     "row, approximate": f"{_ROW} {_APPROXIMATE}",
     "person, pure": f"{_PERSON} {_PURE}",
     "person, approximate": f"{_PERSON} {_APPROXIMATE}",
+    "history, pure": f"{_HISTORY} {_PURE}",
+    "history, approximate": f"{_HISTORY} {_APPROXIMATE}",
+    "one person": (
+        "A person counts as one row, which holds one of the person's own events, and is taken to be at one party."
+    ),
+    "any history": "The other data may be any that the rules of the schema accept, with any number of events.",
+    "person counts": "The number of persons of each party is public and not protected.",
     "several rows": (
         "A person has up to {m} rows at a party, and rows at up to {s} of the parties. The figures above are for all"
         " rows of a person. For a single row they are epsilon = {epsilon} and delta = {delta}."
@@ -325,16 +336,20 @@ def in_words(statement: Mapping[str, Any], protected: bool) -> list[str]:
     of_schema = loss_of(map(read_discovery, schema["discoveries"]))
     rows = sum(party["rows"] for party in statement["parties"])
     kind = "approximate" if delta else "pure"
-    names = [f"{'row' if one else 'person'}, {kind}"]
+    histories = "histories" in schema
+    names = [f"{'history' if histories else 'row' if one else 'person'}, {kind}"]
     if schema["discoveries"]:
         names.append("schema")
-    names += [f"one row, {'rho' if in_rho else kind}", "any row"] if one else ["several rows", "any rows"]
+    if histories:
+        names += ["one person" if one else "several rows", "any history"]
+    else:
+        names += [f"one row, {'rho' if in_rho else kind}", "any row"] if one else ["several rows", "any rows"]
     names.append("start")
     if schema["absent_rows"]:
         names.append("places")
-    elif not one:
+    elif not one and not histories:
         names.append("rows of a person")
-    names.append("row counts")
+    names.append("person counts" if histories else "row counts")
     if left_out := statement.get("left_out"):
         names.append("left out")
     if in_rho:

@@ -109,11 +109,16 @@ class Refused:
 
 @dataclass(frozen=True)
 class Synthesis:
-    """Synthetic rows as real values and as codes, and what each of the schema's rules did, in their order."""
+    """Synthetic rows as real values and as codes, and what each of the schema's rules did, in their order.
+
+    Attributes:
+        events: of histories; ``frame`` has the persons then, and ``table`` one step of each.
+    """
 
     frame: pd.DataFrame
     table: CodedTable
     refused: tuple[Refused, ...] = ()
+    events: pd.DataFrame | None = None
 
     def documents(self) -> dict[str, Any]:
         """What ``run.json`` says of the rules: nothing if there are none."""
@@ -146,7 +151,22 @@ def synthesise(
     *,
     independent: bool = False,
 ) -> pd.DataFrame:
-    """Rows of the model given that the schema's rules and these conditions hold, as real values.
+    """Rows of the model given that the schema's rules and these conditions hold, as real values (``draw_rows``)."""
+    return draw_rows(model, rows, seed, where, patience, tell, skipped, independent=independent).frame
+
+
+def draw_rows(
+    model: Model,
+    rows: int,
+    seed: int | None,
+    where: Conditions = ANY,
+    patience: Patience = OF_A_PERSON,
+    tell: Tell | None = None,
+    skipped: int = 0,
+    *,
+    independent: bool = False,
+) -> Synthesis:
+    """Rows of the model given that the schema's rules and these conditions hold, as real values and as codes.
 
     None of them is absent. ``seed`` decides the sampling only: the model is released, so sampling needs no secret
     randomness. None takes a fresh one.
@@ -161,13 +181,15 @@ def synthesise(
     rules = model.schema.row_constraints
     generator = np.random.default_rng(seed)
     if not rules and not where.words:
-        frame = decode(sample_present(model, rows, generator, independent=independent), generator)
-        return with_unread(frame, model.schema.attributes, model.schema.unread, generator, skipped)
-    try:
-        found = _accepted(model, rows, generator, rules, where, patience, tell, independent=independent)
-        return with_unread(found.frame, model.schema.attributes, model.schema.unread, generator, skipped)
-    except _TooFew as few:
-        raise _too_rare(few, rules, where) from None
+        table = sample_present(model, rows, generator, independent=independent)
+        found = _Accepted(decode(table, generator), table, [])
+    else:
+        try:
+            found = _accepted(model, rows, generator, rules, where, patience, tell, independent=independent)
+        except _TooFew as few:
+            raise _too_rare(few, rules, where) from None
+    frame = with_unread(found.frame, model.schema.attributes, model.schema.unread, generator, skipped)
+    return Synthesis(frame, found.table)
 
 
 def synthesise_release(model: Model, rows: int, seed: int) -> Synthesis:

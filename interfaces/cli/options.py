@@ -14,6 +14,7 @@ from privity.common.data.dialect import dialect_option
 from privity.common.protocol.declared_options import OF_A_CONSORTIUM, Option, Taker, options_of
 from privity.common.runs.run_request import RunRequest
 from privity.common.synthesis.inference.fit_choice import INFERENCES
+from privity.party.sources.address import refuse_password
 from privity.party.sources.source_settings import RowSettings
 
 DialectOption = Annotated[
@@ -29,6 +30,13 @@ MapOption = Annotated[
         "--map", help="the file of what the table calls the columns and values of the schema (docs/own_words.md)"
     ),
 ]
+EventsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="the table of events, if the schema is of two tables; data has the persons (docs/histories.md)",
+        callback=refuse_password,
+    ),
+]
 
 
 def row_options(
@@ -37,9 +45,12 @@ def row_options(
     order: str | None = None,
     dialect: str | None = None,
     table_map: Path | None = None,
+    events: str | None = None,
 ) -> RowSettings:
     """Where the rows of a command are; paths are relative to the folder of now."""
-    return RowSettings(data, Path(), person=person, order=order, dialect=dialect_option(dialect), map=table_map)
+    return RowSettings(
+        data, Path(), person=person, order=order, events=events, dialect=dialect_option(dialect), map=table_map
+    )
 
 
 def takes_run_options(taker: Taker) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -14,6 +14,7 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.open_model import open_model
 from privity.common.release.rows_file import check_rows_file, write_rows
 from privity.common.release.sampling_conditions import conditions_of, read_condition
+from privity.common.release.synthetic_histories import PersonsOf, draw_histories
 from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.safe_files import refuse_existing
 from privity.common.text import terminal
@@ -38,6 +39,9 @@ def sample_command(
     independent: Annotated[
         bool, typer.Option("--independent", help="draw rows one by one, so that counts vary as those of a sample do")
     ] = False,
+    events: Annotated[
+        Path | None, typer.Option(help="file to make of the events, if the release is of persons and their events")
+    ] = None,
     schema: Annotated[
         Path | None, typer.Option(help="schema, if there is none beside the model, or to add rowConstraints")
     ] = None,
@@ -54,8 +58,24 @@ def sample_command(
     if not out.absolute().parent.is_dir():
         raise PrivityError(Catalogue.FILE_MISSING, file=out.absolute().parent)
     opened = open_model(model, schema)
-    conditions = conditions_of(opened.schema, [read_condition(text, opened.schema) for text in where or ()])
+    of_rows, history = opened.schema, opened.schema.history
+    if (history is None) != (events is None):
+        reason = "the release is of one table" if history is None else "the release is of persons and their events"
+        hint = "Leave it out." if history is None else "Give a file for the events, too: --events FILE."
+        raise PrivityError(Catalogue.BAD_OPTION, option="events", reason=reason, hint=hint)
+    if history is not None and events is not None:
+        refuse_existing(events, "events")
+        check_rows_file(events)
+        of_rows = PersonsOf(opened).schema
+    conditions = conditions_of(of_rows, [read_condition(text, of_rows) for text in where or ()])
     chosen = secrets.randbits(SEED_BITS) if seed is None else seed
+    if history is not None and events is not None:
+        both = draw_histories(opened, rows, chosen, conditions, skip_keys, independent=independent)
+        assert both.events is not None
+        write_rows(both.frame, history.persons, out)
+        write_rows(both.events, history.events, events)
+        say(f"{rows} persons written to {out}, their events to {events}; --seed {chosen} gives the same ones.")
+        return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[drawn]}"))
     sampled_in_all = rows
     with Progress(*columns, console=terminal.console(err=True), transient=True) as progress:

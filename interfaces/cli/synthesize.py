@@ -28,7 +28,7 @@ from privity.common.synthesis.learning.domain_discovery import stand_in
 from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.request_options import run_request
-from privity.interfaces.cli.options import DialectOption, MapOption, row_options, takes_run_options
+from privity.interfaces.cli.options import DialectOption, EventsOption, MapOption, row_options, takes_run_options
 from privity.interfaces.cli.schema import tell_unkept_rules
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import shown_on
@@ -46,6 +46,7 @@ def synthesize_command(
     ledger: Annotated[
         Path | None, typer.Option(help="the ledger's file; by default in the user's state folder")
     ] = None,
+    events: EventsOption = None,
     person: Annotated[
         str | None, typer.Option(help="column with the person's key, if a person has several rows")
     ] = None,
@@ -72,7 +73,7 @@ def synthesize_command(
     with closing(open_ledger(population, ledger)) as book:
         rows_per_person = book.population.rows_per_person
     with terminal.console(err=True).status(title := "Reading all rows ...") as status, shown_on(status, title):
-        options = row_options(data, person, order, dialect, table_map)
+        options = row_options(data, person, order, dialect, table_map, events)
         table = options.open(declared, rows_per_person).rows
 
     def coded(schema: Schema) -> Rows:

@@ -14,7 +14,7 @@ from privity.common.data.schema import Schema
 from privity.common.data.table_reading import expected
 from privity.common.data.value_remedies import remedy_in
 from privity.common.errors import Catalogue, PrivityError, Problem, RowProblemsFound
-from privity.common.text.short_values import shorten
+from privity.common.text.short_values import listed, shorten
 from privity.party.sources.address import Address, Form
 from privity.party.sources.coded_batches import StoreBatches, load_coded
 from privity.party.sources.counting_store import CountedRows
@@ -116,11 +116,16 @@ def open_rows(address: Address, schema: Schema, access: Access | None = None) ->
 
 
 def check_places(schema: Schema, slots: Slots | None) -> None:
-    """Refuse several places of a person that have no code where they are empty.
+    """Refuse one table where two are declared, and several places of a person that have no code where they are empty.
 
     Raises:
         PrivityError: bad-option.
     """
+    if schema.history is not None:
+        raise PrivityError(
+            Catalogue.BAD_OPTION, option="table", reason="the schema is of two tables, and one is given",
+            hint=f"Give both by name: {listed(list(schema.history.names))}.",
+        )  # fmt: skip
     if slots is not None and slots.most > 1 and not schema.absent_rows:
         raise PrivityError(
             Catalogue.BAD_OPTION, option="person", reason="the schema declares no absent rows",

@@ -13,8 +13,9 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.formats import declared_keys as declare
 from privity.party.sources.address import Address, parse_address
 from privity.party.sources.held_rows import Access, Hold, default_memory
+from privity.party.sources.history_rows import Histories, open_histories
 from privity.party.sources.open_rows import Opened, open_rows
-from privity.party.sources.sql_queries import Slots
+from privity.party.sources.sql_queries import Slots, Survey
 
 
 def slots_of(schema: Schema, person: str | None, order: str | None, rows_per_person: int) -> Slots | None:
@@ -75,6 +76,10 @@ class RowSettings:
         "column that numbers each person's rows; the first ones count, as many as the population has rows a person",
         10_000, default=None,
     )  # fmt: skip
+    events: str | None = declare.text(
+        "of [histories](histories.md): where the table of events is, as `data`, which has the persons then", 10_000,
+        secret=True, default=None,
+    )  # fmt: skip
     dialect: Mapping[str, Any] = declare.table(
         "how these rows are written, a table at the end of the file. Each key replaces that key of the schema's dialect"
         " (docs/schema.md); `privity data inspect FILE` shows how a file is written",
@@ -97,6 +102,25 @@ class RowSettings:
         memory = default_memory() if self.memory_gb is None else int(self.memory_gb * 10**9)
         return Access(self.hold, memory, slots_of(schema, self.person, self.order, rows_per_person), self.cache)
 
+    def histories(self, schema: Schema, rows_per_person: int) -> Histories:
+        """The rows of persons and their events; raises as ``open_histories``."""
+        hint = "Give data and events for a schema of two tables, and data alone for one of one table."
+        if schema.history is None:
+            reason = "the schema is of one table, and a table of events is given"
+            raise PrivityError(Catalogue.BAD_OPTION, option="events", reason=reason, hint=hint)
+        if self.events is None:
+            reason = f"the schema is of {' and '.join(schema.history.names)}, and no table of events is given"
+            raise PrivityError(Catalogue.BAD_OPTION, option="events", reason=reason, hint=hint)
+        if self.map is not None or self.person is not None or self.order is not None:
+            reason = "of two tables the schema says whose an event is, and they are in its own words"
+            raise PrivityError(Catalogue.BAD_OPTION, option="events", reason=reason, hint="Leave them out.")
+        both = (self.data, self.events)
+        addresses = (parse_address(where, self.base, self.dialect) for where in both)
+        return open_histories(schema, dict(zip(schema.history.names, addresses, strict=True)), rows_per_person)
+
     def open(self, schema: Schema, rows_per_person: int, *, tidy: bool = True) -> Opened:
-        """The rows; raises as ``open_rows``."""
+        """The rows; raises as ``open_rows`` and ``open_histories``."""
+        if schema.history is not None or self.events is not None:
+            rows = self.histories(schema, rows_per_person).rows
+            return Opened(rows, Survey(rows.rows, rows.rows, (0,) * len(schema.attributes), 0), None)
         return open_rows(self.address(), schema, replace(self.access(schema, rows_per_person), tidy=tidy))

@@ -19,9 +19,9 @@ from privity.common.storage.journal import MEMORY, Journal
 from privity.common.synthesis.learning.category_discovery import discover_categories, open_texts
 from privity.common.synthesis.learning.domain_discovery import undiscovered
 from privity.given import Schema, Table, can_be_recoded, coded_by, given_schema
-from privity.local_learner import OWNER, LocalLearner, new_run
+from privity.local_learner import OWNER, LocalLearner
 from privity.party.charged_releases import ChargedReleases
-from privity.party.local_backend import local_session
+from privity.party.local_backend import local_session, new_run
 from privity.party.sources.rows import only_codes
 
 

@@ -13,7 +13,9 @@ from privity.common.data.coded_table import CodedTable
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.rule_forecast import unkept_rules
 from privity.common.text.terminal import warn
+from privity.party.sources.address import Address, parse_address
 from privity.party.sources.frame_rows import open_frame
+from privity.party.sources.history_rows import open_histories
 from privity.party.sources.rows import InMemory, Rows
 from privity.party.sources.source_settings import RowSettings, slots_of
 
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 
 Table = Any
 """A pandas, polars or Arrow table, a relation of DuckDB, or anything else that speaks Arrow's stream interface; a path
-or an address (docs/sources.md); rows that are coded already, or a function that codes them by a schema."""
+or an address (docs/sources.md); two tables of histories by name; rows that are coded already, or a function that codes
+them by a schema."""
 
 
 @runtime_checkable
@@ -113,6 +116,8 @@ def coded_by(table: Table, person: str | None = None, order: str | None = None) 
     Raises:
         PrivityError: bad-option: it is no table, or its rows are coded and columns are named.
     """
+    if isinstance(table, Mapping):
+        return _histories(table, person, order)
     if (frame := frame_of(table)) is not None:
         return lambda schema, most: open_frame(frame, schema, slots_of(schema, person, order, most))
     if isinstance(table, str | Path):
@@ -129,6 +134,30 @@ def coded_by(table: Table, person: str | None = None, order: str | None = None) 
         return lambda schema, _rows: _checked(table, schema)
     hint = "Give a pandas, polars or Arrow table, a relation of DuckDB, or the path or address of a table."
     raise PrivityError(Catalogue.BAD_OPTION, option="table", reason=f"a {_kind(table)} is no table", hint=hint)
+
+
+def _histories(
+    tables: Mapping[str, Table], person: str | None, order: str | None
+) -> Callable[[read.Schema, int], Rows]:
+    """Two tables by name; what links and orders them is in the schema."""
+    if person is not None or order is not None:
+        reason, hint = "of two tables the schema says whose an event is", "Leave person and order out."
+        raise PrivityError(Catalogue.BAD_OPTION, option="person", reason=reason, hint=hint)
+    read_from: dict[str, pd.DataFrame | Address] = {}
+    for name, table in tables.items():
+        frame = frame_of(table)
+        if frame is None and not isinstance(table, str | Path):
+            hint = "Give a table for each name: of pandas, polars or Arrow, or the path of a CSV file."
+            raise PrivityError(Catalogue.BAD_OPTION, option="table", reason=f"a {_kind(table)} is no table", hint=hint)
+        read_from[name] = parse_address(str(table), Path()) if frame is None else frame
+
+    def opened(schema: read.Schema, most: int) -> Rows:
+        if schema.history is None:
+            reason, hint = "the schema is of one table, and several are given", "Declare both in one schema."
+            raise PrivityError(Catalogue.BAD_OPTION, option="table", reason=reason, hint=f"{hint} (docs/histories.md).")
+        return open_histories(schema, read_from, most).rows
+
+    return opened
 
 
 def can_be_recoded(table: Table) -> bool:

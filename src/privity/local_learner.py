@@ -5,7 +5,6 @@ The budget is checked before anything is learned; each step is charged before it
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -36,7 +35,7 @@ from privity.common.release.release_folder import write_learnt
 from privity.common.release.session_release import ALONE, learnt_release
 from privity.common.release.shortcomings import beyond_note, modelled_alone
 from privity.common.runs.automatic_choice import check_automatic, choose
-from privity.common.runs.carried_analyses import check_carried
+from privity.common.runs.carried_runs import check_carried
 from privity.common.runs.modelled_together import told_of_one_owner
 from privity.common.runs.planned_run import planned_session
 from privity.common.runs.rehearsed_release import rehearse_release
@@ -61,9 +60,9 @@ from privity.given import Schema, Table, can_be_recoded, coded_by, given_schema,
 from privity.html import table_in_html
 from privity.local_release import keep, publish, telling_where
 from privity.party.charged_releases import ChargedReleases
-from privity.party.local_backend import Told, local_session
+from privity.party.local_backend import Told, local_session, new_run
 from privity.party.sources.pass_progress import Share, percent, watched
-from privity.sampled_rows import rows_of, sampled
+from privity.sampled_rows import rows_of, sampled, sampled_histories
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -212,7 +211,7 @@ class LocalLearner:
                 algorithm, automatic = chosen.algorithm, chosen.document()
             kind = ALGORITHMS[algorithm]
             kind.check_request(self.settings, stand_in(declared, numbers=not kind.discovers), delta)
-            if self.settings.get(ANALYSES):
+            if self.settings.get(ANALYSES) or declared.history is not None:
                 told("reading the rows")
                 rows = rows or coded(declared, population.rows_per_person)
                 check_carried(
@@ -354,6 +353,11 @@ class LocalLearner:
         n = rows_of(self.fitted.learnt) if n is None else n
         return sampled(self.fitted.model, n, seed, where, dtypes=dtypes, skip_keys=skip_keys, independent=independent)
 
+    def sample_histories(self, n: int | None = None, seed: int | None = None, **how: Any) -> dict[str, pd.DataFrame]:
+        """``n`` synthetic persons and their events, by the names of both tables: ``SavedModel.sample_histories``."""
+        n = rows_of(self.fitted.learnt) if n is None else n
+        return sampled_histories(self.fitted.model, n, seed, **how)
+
     def fit_sample(
         self,
         table: Table,
@@ -430,11 +434,6 @@ class LocalLearner:
 
 def _same(learnt: Release) -> Release:
     return learnt
-
-
-def new_run() -> str:
-    """A name for a fit in the ledger."""
-    return f"local-{secrets.token_hex(8)}"
 
 
 def check_discovery(table: Table, budget: RunBudget) -> None:

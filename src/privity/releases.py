@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from privity import given
 from privity.answers import Answers, Function, analyses_table, asked, supported
+from privity.common.data import schema as declared
 from privity.common.data.written_values import as_pandas
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound
 from privity.common.formats.given_values import bad_option
@@ -20,7 +21,7 @@ from privity.common.public_names import public
 from privity.common.release.queries.estimator import Estimator
 from privity.common.release.queries.evidence import Evidence
 from privity.common.release.queries.support import Support
-from privity.common.release.release_contents import LARGEST_FILES, REPORT, SYNTHETIC
+from privity.common.release.release_contents import EVENTS, LARGEST_FILES, REPORT, SYNTHETIC
 from privity.common.release.release_folder import read_release, verify_release
 from privity.common.release.report.overview import Overview, overview_of
 from privity.common.release.report.report_page import pictures_page, report_page, summary_fragment
@@ -36,7 +37,7 @@ from privity.common.text.short_values import shorten
 from privity.html import Page
 from privity.marginals import Marginals
 from privity.release_sources import OwnFolder, fetch_release, is_url, shown
-from privity.sampled_rows import WARNING, rows_of, sampled
+from privity.sampled_rows import WARNING, rows_of, sampled, sampled_histories
 from privity.schemas import Schema
 from privity.summaries import Shown, Summary
 
@@ -173,12 +174,30 @@ class Release(Shown):
         """
         return self._rows.copy()
 
+    @property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """The synthetic persons and their events, by the names of the two tables; yours to change.
+
+        Raises:
+            PrivityError: bad-option: it is of one table; release-unfinished.
+        """
+        history = self._contents.schema.history
+        if history is None:
+            raise bad_option("tables", "the release is of one table", "Use rows.")
+        both = zip(history.names, ((SYNTHETIC, history.persons), (EVENTS, history.events)), strict=True)
+        return {name: self._read(file, schema) for name, (file, schema) in both}
+
     @cached_property
     def _rows(self) -> pd.DataFrame:
-        verify_release(self._folder)
         schema = self._contents.schema
+        if schema.history is not None:
+            raise bad_option("rows", "the release is of persons and their events", "Use tables, which has both.")
+        return self._read(SYNTHETIC, schema)
+
+    def _read(self, file: str, schema: declared.Schema) -> pd.DataFrame:
+        verify_release(self._folder)
         self._require_rows()
-        found = as_pandas(read_decoded(self._folder / SYNTHETIC, schema), schema)
+        found = as_pandas(read_decoded(self._folder / file, schema), schema)
         found.attrs["privity"] = WARNING
         return found
 
@@ -285,6 +304,11 @@ class Release(Shown):
 
         self._require_rows()
         return evaluated(self._folder, real, control, targets, drop, attacks, quick=quick)
+
+    def sample_histories(self, n: int | None = None, seed: int | None = None, **how: Any) -> dict[str, pd.DataFrame]:
+        """``n`` more persons and their events, by the names of both tables (``SavedModel.sample_histories``)."""
+        n = rows_of(self._contents) if n is None else n
+        return sampled_histories(self.model, n, seed, **how)
 
     def sample(
         self,

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from privity.arguments import as_arguments
 from privity.common.data.cast_columns import as_types
+from privity.common.data.written_values import as_pandas
 from privity.common.formats.given_values import bad_option, whole_number
 from privity.common.release.release_contents import Release
 from privity.common.release.sampling_conditions import conditions_of, given_conditions
+from privity.common.release.synthetic_histories import PersonsOf, draw_histories
 from privity.common.release.synthetic_rows import check_release_size, rows_to_publish, synthesise
 from privity.common.synthesis.models import Model
 
@@ -38,6 +40,8 @@ def sampled(
 ) -> pd.DataFrame:
     """As ``SavedModel.sample``, with the same errors."""
     rows, schema = whole_number("n", n, 1), model.schema
+    if schema.history is not None:
+        raise bad_option("model", "it is of persons and their events", "Use sample_histories, which gives both tables.")
     seed = None if seed is None else whole_number("seed", seed, 0)
     if not isinstance(where or {}, Mapping):
         raise bad_option("where", f"a {type(where).__name__} has no values by name", "Give a dictionary.")
@@ -51,6 +55,32 @@ def sampled(
     found = as_types(drawn, schema, dtypes)
     found.attrs["privity"] = WARNING
     return found
+
+
+def sampled_histories(
+    model: Model,
+    n: int,
+    seed: int | None,
+    where: Mapping[str, object] | None = None,
+    *,
+    skip_keys: int = 0,
+    independent: bool = False,
+) -> dict[str, pd.DataFrame]:
+    """As ``SavedModel.sample_histories``, with the same errors."""
+    persons, history = whole_number("n", n, 1), model.schema.history
+    seed = None if seed is None else whole_number("seed", seed, 0)
+    if history is None:
+        raise bad_option("model", "it is of one table, and not of histories", "Use sample.")
+    with as_arguments():
+        check_release_size(persons, model.schema)
+    conditions = conditions_of(PersonsOf(model).schema, given_conditions(where or {}))
+    skipped = whole_number("skip_keys", skip_keys, 0)
+    drawn = draw_histories(model, persons, seed, conditions, skipped, independent=independent)
+    assert drawn.events is not None
+    both = (as_pandas(drawn.frame, history.persons), as_pandas(drawn.events, history.events))
+    for frame in both:
+        frame.attrs["privity"] = WARNING
+    return dict(zip(history.names, both, strict=True))
 
 
 def rows_of(release: Release) -> int:

@@ -21,7 +21,7 @@ from privity.common.synthesis.models import load_model as load
 from privity.given import Schema, given_schema
 from privity.local_release import publish
 from privity.releases import Release
-from privity.sampled_rows import rows_of, sampled
+from privity.sampled_rows import rows_of, sampled, sampled_histories
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +64,28 @@ class SavedModel:
         """
         n = rows_of(self.learnt) if n is None else n
         return sampled(self.model, n, seed, where, dtypes=dtypes, skip_keys=skip_keys, independent=independent)
+
+    def sample_histories(
+        self,
+        n: int | None = None,
+        seed: int | None = None,
+        where: Mapping[str, object] | None = None,
+        *,
+        skip_keys: int = 0,
+        independent: bool = False,
+    ) -> dict[str, pd.DataFrame]:
+        """``n`` synthetic persons and their events, by the names of the two tables; the seed decides them.
+
+        Args:
+            n: by default as many persons as the release has, or the real table is taken to have.
+            where: conditions on columns of persons, as of ``sample``.
+            skip_keys, independent: as of ``sample``.
+
+        Raises:
+            ProblemsFound, PrivityError: as ``sample``; bad-option: the model is of one table.
+        """
+        n = rows_of(self.learnt) if n is None else n
+        return sampled_histories(self.model, n, seed, where, skip_keys=skip_keys, independent=independent)
 
     def release(self, folder: Path | str, rows: int | None = None) -> Release:
         """Publish what was learnt as a folder, at no further charge.

@@ -245,7 +245,7 @@ def test_every_key_of_a_file_is_described(section):
 
 
 def test_every_format_is_described():
-    described = {*FORMAT_OF_SECTION.values(), "table_schema", "dialect"}
+    described = {*FORMAT_OF_SECTION.values(), "table_schema", "history", "dialect"}
     assert described == {path.name.split(".")[0] for path in (ROOT / "common/formats").glob("*.schema.json")}
 
 

@@ -8,15 +8,16 @@ from pathlib import Path
 
 from privity.common.data.coded_table import CodedTable
 from privity.common.data.noisy_tables import NoisyTable
-from privity.common.data.table_reading import read_table
 from privity.common.privacy.noisy_count_intervals import half_width
-from privity.common.release.release_contents import SYNTHETIC, Release
+from privity.common.release.release_contents import Release
 from privity.common.release.release_folder import read_release
 from privity.common.release.report.distributions import Distribution, distributions
 from privity.common.release.report.pair_strengths import Pair, pairs
 from privity.common.release.report.quality import Quality, Standing, quality, standing
 from privity.common.release.report.warnings import Warned, warnings
-from privity.common.release.synthetic_rows import rows_to_publish, synthesise_release
+from privity.common.release.rows_file import read_synthetic
+from privity.common.release.synthetic_histories import release_rows
+from privity.common.release.synthetic_rows import rows_to_publish
 from privity.common.synthesis.inference.pooled_estimates import PooledEstimates
 
 SEED = 0
@@ -89,9 +90,9 @@ def overview_of(folder: Path) -> Overview:
     """
     release = read_release(folder)
     if not release.unfinished:
-        return overview(release, read_table(folder / SYNTHETIC, release.schema))
+        return overview(release, read_synthetic(folder, release.schema))
     rows = rows_to_publish(release.model, release.places, SEED)
-    return overview(release, synthesise_release(release.model, rows, SEED).table)
+    return overview(release, release_rows(release.model, rows, SEED).table)
 
 
 def _worth_showing(pair: Pair) -> bool:

@@ -81,6 +81,8 @@ def _in_hundred(right: Fraction) -> str:
 
 
 def _rows(privacy: Mapping[str, Any]) -> str:
+    if "histories" in privacy["schema"]:
+        return "data"
     one = privacy["rows_per_person"] == 1 and privacy["parties_per_person"] == 1
     return "row" if one else "rows"
 
@@ -201,7 +203,7 @@ def five_sentences(release: Release) -> list[str]:
     m, s, k, t = (privacy[key] for key in ("rows_per_person", "parties_per_person", "K", "t"))
     rows = _rows(privacy)
     used = "that person's row was used as it is or replaced by another" if rows == "row" else (
-        "all of that person's rows were used as they are or replaced by others"
+        f"all of that person's {rows} were used as they are or replaced by others"
     )  # fmt: skip
     whom = (
         "It holds against everybody who reads the release, now and later, with any computer; the data owner, who has"
@@ -221,13 +223,18 @@ def five_sentences(release: Release) -> list[str]:
         where = f" and rows at up to {s} of the parties" if s > 1 else ""
         hidden = "protected too" if release.schema.absent_rows else "not protected"
         who = f"A person is taken to have up to {counted(m, 'row')} at a party{where}; how many it has is {hidden}."
+    public = "rows"
+    if rows == "data":
+        one, other = privacy["schema"]["histories"]
+        who = f"These are all data of a person in both tables, {one} and {other}; how many events there are is hidden."
+        public = "persons"
     return [
         f"Whoever reads this release, whatever else they know, learns almost the same about a person whether {used}.",
         f"How much “almost” is, epsilon says: {guarantee(privacy)}. {what_a_guess_is_worth(release)}",
         whom,
         who,
-        "Not protected are the number of rows of each party, what is true of people in general, and what other releases"
-        " about the same people tell: their losses add up.",
+        f"Not protected are the number of {public} of each party, what is true of people in general, and what other"
+        " releases about the same people tell: their losses add up.",
     ]
 
 

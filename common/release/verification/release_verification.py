@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, TypeVar
 
 from privity.common.data.coded_table import CodedTable
-from privity.common.data.row_texts import disagreeing, of_values
 from privity.common.data.schema import Schema, load_schema
-from privity.common.data.table_reading import read_batches, read_table
 from privity.common.errors import PrivityError, Problem, ProblemsFound
 from privity.common.formats import check, read_json
 from privity.common.release.agreement import disagreements
@@ -21,6 +18,7 @@ from privity.common.release.queries.declared_analyses import analyses_of, nearly
 from privity.common.release.release_contents import (
     ANALYSES,
     ATTESTATIONS,
+    EVENTS,
     LEARNT_FILES,
     MARGINALS,
     MODEL,
@@ -34,7 +32,9 @@ from privity.common.release.release_contents import (
 )
 from privity.common.release.release_folder import FETCH_AGAIN, file_problems, read_release
 from privity.common.release.report.report_page import page_of
+from privity.common.release.rows_file import read_synthetic
 from privity.common.release.statement import in_words, largest, rounded_up
+from privity.common.release.verification.rows_verification import broken_rows
 from privity.common.release.verification.signature_verification import check_signatures, unchecked
 from privity.common.storage.safe_files import read_regular
 from privity.common.synthesis.models.load_model import load_model
@@ -186,29 +186,16 @@ class _Checking:
 
     def _check_rows(self, run: dict[str, Any], schema: Schema) -> CodedTable | None:
         """The synthetic table."""
-        path = self.folder / SYNTHETIC
-        table = self._taken(lambda: read_table(path, schema))
+        if schema.history is not None and EVENTS not in run["files"]:
+            return None
+        table = self._taken(lambda: read_synthetic(self.folder, schema))
         if table is None:
             return None
         if table.rows != run["rows"]:
             self._fault(SYNTHETIC, "", "rows", f"it has {table.rows} rows, and {RUN} says {run['rows']}.")
         enforced = {entry["rule"] for entry in run.get("constraints", []) if entry.get("enforced", True)}
-        rules = [rule for rule in schema.row_constraints if rule.rule in enforced]
-        attributes = dict(zip(schema.names, schema.attributes, strict=True))
-        made = [(column, column.made.sources) for column in schema.unread if column.made is not None]
-        broken: Counter[str] = Counter()
-        for frame in read_batches(path) if rules or made else ():
-            rows = of_values(rules, attributes, frame)
-            for rule in rules:
-                broken[f"break the rule {rule.rule}"] += int(rule.refused(rows).sum())
-            columns = {str(name): list(frame[name]) for name in frame.columns}
-            for column, sources in made:
-                count = int(disagreeing(column, columns, attributes).sum()) if column.name in columns else table.rows
-                wanted = f"follows from {', '.join(sources)}" if sources else "is declared"
-                broken[f"have another {column.name} than {wanted}"] += count
-        for did, count in broken.items():
-            if count:
-                self._fault(SYNTHETIC, "", "rule-broken", f"{count} rows {did}.")
+        for file, message in broken_rows(self.folder, schema, enforced):
+            self._fault(file, "", "rule-broken", message)
         return table
 
     def _read(self, name: str) -> None:

@@ -106,6 +106,7 @@ class AIM(Algorithm[Settings]):
     """AIM: measures, round after round, the marginal that the model explains worst; fits one graphical model."""
 
     name = "aim"
+    continues = True
     paper = (
         "McKenna, Mullins, Sheldon, Miklau, AIM: An Adaptive and Iterative Mechanism for Differentially Private "
         "Synthetic Data (VLDB 2022)"

@@ -48,6 +48,7 @@ class Algorithm(ABC, Generic[S]):
         paper: authors, title and where it appeared; empty if there is none.
         settings: a dataclass with a ``setting`` for each of its own.
         apart: whether the parties learn models of their own, one by one; they are pure.
+        continues: whether events can be drawn from its models, given what was before them.
         joins: whether attributes may depend on each other; if so, people are told of those that do not.
         all_pairs: whether it measures every pair, so that public numbers leave no attribute alone.
         selects: whether it may select candidates on the rows of one party at a time.
@@ -61,6 +62,7 @@ class Algorithm(ABC, Generic[S]):
     paper: ClassVar[str] = ""
     settings: type[S]
     apart: ClassVar[bool] = False
+    continues: ClassVar[bool] = False
     joins: ClassVar[bool] = True
     all_pairs: ClassVar[bool] = False
     selects: ClassVar[bool] = False
@@ -195,6 +197,10 @@ class Algorithm(ABC, Generic[S]):
             PrivityError, ProblemsFound: as ``check``, no domain to discover, or a delta for which it has no use.
         """
         self.check(settings, schema)
+        if schema.history is not None and not self.continues:
+            able = ", ".join(sorted(each.name for each in Algorithm.__subclasses__() if each.continues))
+            reason = f"{self.name} does not keep what follows from what, and the schema is of persons and their events"
+            raise PrivityError(Catalogue.BAD_OPTION, option="algorithm", reason=reason, hint=f"Use one of: {able}.")
         if self.discovers and not undiscovered(schema):
             reason = f"it leaves the domain of no number open, so that {self.name} would spend epsilon for nothing"
             hint = 'Run another algorithm with this schema; or leave a domain open, with "domain": "discover".'

@@ -56,6 +56,7 @@ class AllPairs(Algorithm[Settings]):
     """All pairs: measures every pair of attributes at once, in few tables, and fits one graphical model."""
 
     name = "all-pairs"
+    continues = True
     settings = Settings
     all_pairs = True
 

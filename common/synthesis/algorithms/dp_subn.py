@@ -130,6 +130,7 @@ class DPSUBN(Algorithm[Settings]):
     """DP-SUBN: a Bayesian network that is updated party after party, over any number of them."""
 
     name = "dp-subn"
+    continues = True
     paper = f"{SU_2016}, section VI"
     settings = Settings
     selects = True

@@ -65,6 +65,7 @@ class JTree(Algorithm[Settings]):
     """JTree: a junction tree of a dependency graph selected edge by edge."""
 
     name = "jtree"
+    continues = True
     paper = (
         "Chen, Xiao, Zhang, Xu, Differentially Private High-Dimensional Data Publication via Sampling-Based Inference "
         "(KDD 2015)"

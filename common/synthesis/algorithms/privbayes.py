@@ -89,6 +89,7 @@ class PrivBayes(Algorithm[Settings]):
     """PrivBayes: a Bayesian network selected by the exponential mechanism, with noisy conditionals."""
 
     name = "privbayes"
+    continues = True
     paper = (
         "Zhang, Cormode, Procopiuc, Srivastava, Xiao, PrivBayes: Private Data Release via Bayesian Networks (TODS 2017)"
     )

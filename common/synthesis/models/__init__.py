@@ -3,7 +3,8 @@
 A model holds what was revealed and nothing of rows, so that sampling is free.
 
 Open ``bayesian_network.py``, ``junction_tree_model.py``, ``copula_model.py`` and ``mixture_model.py`` for the models,
-``conditioning.py`` for rows under conditions, and ``load_model.py`` for ``model.json``.
+``conditioning.py`` for rows under conditions, ``given_codes.py`` for what follows the codes that a row has already,
+and ``load_model.py`` for ``model.json``.
 """
 
 from __future__ import annotations

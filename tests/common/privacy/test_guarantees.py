@@ -17,7 +17,7 @@ CLAIMS = {
     SECURITY: ("What is protected", "Assumptions", "Members who cheat", "Consoles", "What is not protected",
                "What a transcript tells", "What tests hold this"),
     PRIVACY: ("The promise in words", "What privacy.json says in words", "The mechanisms that a run uses", "Budgets",
-              "People with several rows", "Selecting the marginal that the model explains worst",
+              "People with several rows", "Histories", "Selecting the marginal that the model explains worst",
               "Before anything leaves a party", "What costs nothing"),
 }  # fmt: skip
 """Sections that claim something about the guarantee."""

@@ -136,6 +136,7 @@ def all_statements():
         {},
         {"rows_per_person": {"a": 3}},
         {"rows_per_person": {"a": 3}, "schema": {**NOTHING_STATED, "absent_rows": True}},
+        {"schema": {**NOTHING_STATED, "histories": ["patients", "admissions"]}},
     )
     protections = ({}, {"protection": None, "tolerate": 0}, {"curator_member": "a"}, {"left_out": ["d"]})
     for cost, several, protection, split in itertools.product(costs, people, protections, Split):

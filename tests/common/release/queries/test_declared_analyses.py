@@ -24,7 +24,7 @@ from privity.common.formats import require
 from privity.common.privacy.run_budget import PureBudget, RhoBudget
 from privity.common.release.queries.declared_analyses import analyses_of, nearly
 from privity.common.runs.automatic_choice import choose
-from privity.common.runs.carried_analyses import check_carried
+from privity.common.runs.carried_runs import check_carried
 from privity.common.runs.planned_run import planned_session, rehearse
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.learning.declared_analyses import tables_of
