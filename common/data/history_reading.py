@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from privity.common.data.csv_reading import Batch
 from privity.common.data.declared_values import as_declared
 from privity.common.data.frame_values import MISSING, Cell, Sort, Value, number_of
 from privity.common.data.history import History
-from privity.common.data.history_steps import Coded, Disorders, hashed, steps_of
+from privity.common.data.history_steps import Coded, Disorders, Histories, hashed, in_order, steps_of
 from privity.common.data.schema import Schema
 from privity.common.data.table_reading import Coder, frame_batch, no_rows
 from privity.common.data.value_grids import nearest
@@ -42,10 +43,35 @@ def frame_source(frame: pd.DataFrame) -> Source:
     return coded
 
 
-def read_histories(
-    schema: Schema, persons: Source, events: Source, names: tuple[str, str]
-) -> tuple[CodedTable, Disorders]:
-    """One step of each person.
+@dataclass(frozen=True)
+class Read:
+    """Both tables, coded.
+
+    Attributes:
+        order: of each event, in points; where it is a position, that.
+        keys: texts by which persons are known, by their numbers.
+    """
+
+    schema: Schema
+    persons: Coded
+    events: Coded
+    order: Whole
+    keys: Sequence[str]
+
+    def steps(self) -> tuple[CodedTable, Disorders]:
+        """One step of each person."""
+        hashes = map(hashed, self.keys)
+        table, _, disorders = steps_of(self.schema, self.persons, self.events, self.order, hashes)
+        return table, disorders
+
+    def in_order(self) -> Histories:
+        """Each person with all events that count."""
+        assert self.schema.history is not None
+        return in_order(self.schema.history, self.persons, self.events, self.order)[0]
+
+
+def read_histories(schema: Schema, persons: Source, events: Source, names: tuple[str, str]) -> Read:
+    """Read both tables.
 
     Args:
         schema: of steps.
@@ -68,9 +94,8 @@ def read_histories(
     coded = of_events.coded()
     # Of nobody in the table of persons.
     owned = np.where(coded.keys < people, coded.keys, -1)
-    hashes = (hashed(key) for key, number in known.items() if number < people)
-    table, _, disorders = steps_of(schema, of_persons.coded(), Coded(coded.columns, owned), of_events.order, hashes)
-    return table, disorders
+    keys = [key for key, number in known.items() if number < people]
+    return Read(schema, of_persons.coded(), Coded(coded.columns, owned), of_events.order, keys)
 
 
 def file_source(path: Path | str, at: Callable[[int], None] = lambda read: None) -> Source:
@@ -80,7 +105,7 @@ def file_source(path: Path | str, at: Callable[[int], None] = lambda read: None)
 
 def read_steps(schema: Schema, persons: Path, events: Path) -> CodedTable:
     """The same of two files; raises as ``read_histories``."""
-    return read_histories(schema, file_source(persons), file_source(events), (str(persons), str(events)))[0]
+    return read_histories(schema, file_source(persons), file_source(events), (str(persons), str(events))).steps()[0]
 
 
 class _Order:

@@ -61,6 +61,28 @@ def hashed(key: str) -> int:
     return int.from_bytes(hashlib.sha256(PURPOSE + key.encode()).digest()[: HASH_BITS // 8], "big")
 
 
+@dataclass(frozen=True)
+class Histories:
+    """Persons and their events, in order.
+
+    Attributes:
+        persons: codes of their attributes.
+        numbers: which person each row of these is.
+        starts, counts: the first event of each person, and how many count: the ones from there on.
+        owners: the row of the person of each event; events of a person stand together.
+        moments: when each is, in points; its position where that is the order.
+        events: codes of their attributes.
+    """
+
+    persons: tuple[Column, ...]
+    numbers: Whole
+    starts: Whole
+    counts: Whole
+    owners: Whole
+    moments: Whole
+    events: tuple[Column, ...]
+
+
 def steps_of(
     schema: Schema, persons: Coded, events: Coded, order: Whole, hashes: Iterable[int]
 ) -> tuple[CodedTable, Whole, Disorders]:
@@ -73,43 +95,43 @@ def steps_of(
     """
     history = schema.history
     assert history is not None
+    found, disorders = in_order(history, persons, events, order)
+    all_hashes = np.fromiter(hashes, dtype=np.int64)  # of 32 bits, so that a product has 38
+    taken = (all_hashes[found.numbers] * found.counts) >> HASH_BITS
+    return CodedTable(schema, (*found.persons, *_step(history, found, taken))), found.numbers, disorders
+
+
+def in_order(history: History[Schema], persons: Coded, events: Coded, order: Whole) -> tuple[Histories, Disorders]:
+    """Each person once, with the events that count; what is wrong has one rule, which looks at that person alone."""
     chosen, twice = _first_of_each(persons)
     numbers = persons.keys[chosen]
     place = np.full(int(max(persons.keys.max(initial=-1), events.keys.max(initial=-1))) + 1, -1, dtype=np.int64)
     place[numbers] = np.arange(len(numbers))
     owners = np.where(events.keys >= 0, place[events.keys], -1)
-    orphans = int((owners < 0).sum())
     kept = owners >= 0
+    orphans = int((~kept).sum())
     late = np.zeros(len(owners), dtype=np.bool_) if history.until is None else kept & (order > history.until)
-    kept &= ~late
-    rows = np.flatnonzero(kept)
-    rows = rows[
-        np.lexsort(
-            (*(events.columns[a][rows] for a in reversed(range(len(events.columns)))), order[rows], owners[rows])
-        )
-    ]
+    rows = np.flatnonzero(kept & ~late)
+    by_columns = (column[rows] for column in reversed(events.columns))
+    rows = rows[np.lexsort((*by_columns, order[rows], owners[rows]))]
     owners, moments = owners[rows], order[rows]
     starts = np.searchsorted(owners, np.arange(len(numbers)))
     counts = np.diff(np.append(starts, len(owners)))
     ties = int(((owners[1:] == owners[:-1]) & (moments[1:] == moments[:-1])).sum())
     within = np.minimum(counts, history.most)
-    disorders = Disorders(twice, orphans, int(late.sum()), int((counts - within).sum()), ties)
-    all_hashes = np.fromiter(hashes, dtype=np.int64)  # of 32 bits, so that a product has 38
-    taken = (all_hashes[numbers] * within) >> HASH_BITS
-    codes = [column[rows] for column in events.columns]
-    columns = [column[chosen] for column in persons.columns]
-    columns += _step(history, codes, moments, starts, within, taken)
-    return CodedTable(schema, tuple(columns)), numbers, disorders
+    codes = tuple(column[rows] for column in events.columns)
+    about = tuple(column[chosen] for column in persons.columns)
+    found = Histories(about, numbers, starts, within, owners, moments, codes)
+    return found, Disorders(twice, orphans, int(late.sum()), int((counts - within).sum()), ties)
 
 
-def _step(
-    history: History[Schema], codes: Sequence[Column], moments: Whole, starts: Whole, counts: Whole, taken: Whole
-) -> list[Column]:
-    """Columns of steps beside those of persons; events of a person stand together, in their order.
+def _step(history: History[Schema], found: Histories, taken: Whole) -> list[Column]:
+    """Columns of steps beside those of persons.
 
     Args:
-        starts: the first event of each person; counts: how many count; taken: which one is the step, from 0.
+        taken: which of a person's events the step is, from 0.
     """
+    codes, moments, starts, counts = found.events, found.moments, found.starts, found.counts
     some = counts > 0
     at = np.where(some, starts + taken, 0)
     later = some & (taken > 0)

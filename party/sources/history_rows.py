@@ -73,7 +73,7 @@ def open_histories(schema: Schema, tables: Mapping[str, pd.DataFrame | Address],
     )
     read_by = replace(schema, history=replace(history, persons=of_persons, events=of_events))
     names = [each.name if isinstance(each := tables[name], Address) else name for name in history.names]
-    steps, disorders = read_histories(read_by, from_persons, from_events, (names[0], names[1]))
+    steps, disorders = read_histories(read_by, from_persons, from_events, (names[0], names[1])).steps()
     return Histories(InMemory(CodedTable(schema, steps.columns)), disorders)
 
 

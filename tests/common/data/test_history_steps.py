@@ -18,7 +18,7 @@ EDGES = [0, 8, 31, 366, 3653]
 
 
 def steps(patients, admissions, schema=SCHEMA):
-    return read_histories(schema, frame_source(patients), frame_source(admissions), ("patients", "admissions"))
+    return read_histories(schema, frame_source(patients), frame_source(admissions), ("patients", "admissions")).steps()
 
 
 def rows_of(table):

@@ -18,7 +18,7 @@ PERSONS = 3000
 
 def steps_of(data, schema=SCHEMA):
     sources = (frame_source(data["patients"]), frame_source(data["admissions"]))
-    return read_histories(schema, *sources, ("patients", "admissions"))[0]
+    return read_histories(schema, *sources, ("patients", "admissions")).steps()[0]
 
 
 def model_of(table):
