@@ -19,6 +19,7 @@ from privity.assessment.simulation.child_processes import ProcessGroup
 from privity.assessment.simulation.table_splitting import kind_of_split, split_rows
 from privity.common.data.coded_table import decode
 from privity.common.data.frame_values import read_column
+from privity.common.data.history_reading import frame_source, read_histories
 from privity.common.data.schema import Schema, load_schema
 from privity.common.data.table_reading import encode, read_rows
 from privity.common.data.written_values import as_texts
@@ -60,6 +61,7 @@ class Simulation:
         data: a path or a URL, or the rows themselves.
         schema: its file, or what was read of one.
         rows: so many of the data, drawn at random; None stands for all.
+        events: of histories, as ``data``, which has the persons then.
         table_map: file of what the data call the columns and values of the schema.
     """
 
@@ -75,6 +77,7 @@ class Simulation:
     evaluate: Path | None = None
     dialect: Mapping[str, Any] = field(default_factory=dict)
     table_map: Path | None = None
+    events: str | pd.DataFrame | None = None
 
     @cached_property
     def asked(self) -> RunRequest:
@@ -98,7 +101,11 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
     if task.asked.algorithm != AUTO:
         ALGORITHMS[task.asked.algorithm].check_request(task.asked.settings, schema, task.asked.delta)
     # Every fault of the table is told here, where its owner reads it, before any process starts.
-    parts, rest = share_out(task, schema)
+    events = None
+    if schema.history is None:
+        parts, rest = share_out(task, schema)
+    else:
+        parts, rest, events = share_out_histories(task, schema)
     asked = with_algorithm(task.request, schema, [len(part) for part in parts])
     chosen = parse_request(canonical_bytes(asked))
     ALGORITHMS[chosen.algorithm].check_request(chosen.settings, schema, chosen.delta)
@@ -111,6 +118,7 @@ def simulate(task: Simulation, on_event: Callable[[RunEvent], None]) -> Path:
         consortium = provision(
             Path(scratch) / "consortium", frames, schema, limits,
             patience=task.patience, split=kind_of_split(task.split),
+            events=None if events is None else dict(zip(frames, events, strict=True)),
         )  # fmt: skip
         with ProcessGroup(Path(scratch) / "logs") as group:
             port = start_nodes(consortium, group)
@@ -153,6 +161,45 @@ def share_out(task: Simulation, schema: Schema) -> tuple[list[pd.DataFrame], pd.
         order = generator.permutation(len(frame))
         frame, rest = (frame.iloc[np.sort(rows)] for rows in (order[: task.rows], order[task.rows :]))
     return split_rows(frame, task.parties, task.split, generator), rest
+
+
+def share_out_histories(
+    task: Simulation, schema: Schema
+) -> tuple[list[pd.DataFrame], pd.DataFrame, list[pd.DataFrame]]:
+    """The persons of each party, those that the simulation leaves out, and the events of each party's persons."""
+    history = schema.history
+    assert history is not None
+    if task.events is None:
+        raise _bad("events", "the schema is of persons and their events", "Give the table of events, too.")
+    if task.evaluate is not None:
+        raise _bad("evaluate", "histories are not evaluated here yet", "Leave it out.")
+    with tempfile.TemporaryDirectory(prefix="privity-histories-") as scratch:
+        persons = _texts_of(task.data, history.persons, task.dialect, Path(scratch) / "persons.csv")
+        events = _texts_of(task.events, history.events, task.dialect, Path(scratch) / "events.csv")
+    # Every fault of both is told here; texts are those of the schema by now.
+    read_histories(schema.released, frame_source(persons), frame_source(events), history.names).steps()
+    generator = np.random.default_rng(task.seed)
+    rest = persons.iloc[:0]
+    if task.rows is not None:
+        if task.rows > len(persons):
+            raise _bad("rows", f"the table has {len(persons)} persons", "Ask for fewer.")
+        order = generator.permutation(len(persons))
+        persons, rest = (persons.iloc[np.sort(rows)] for rows in (order[: task.rows], order[task.rows :]))
+    parts = split_rows(persons, task.parties, task.split, generator)
+    return parts, rest, [events[events[history.reference].isin(part[history.key])] for part in parts]
+
+
+def _texts_of(data: str | pd.DataFrame, schema: Schema, dialect: Mapping[str, Any], scratch: Path) -> pd.DataFrame:
+    """A table of histories as text, each value as the schema writes it."""
+    import pandas as pd
+
+    if not isinstance(data, str):
+        data.to_csv(scratch, index=False)
+        return read_rows(scratch, schema.released)
+    address = parse_address(data, dialect=dialect)
+    if not address.holds_texts:
+        raise _bad("data", f"{address.name} is no CSV file, and histories are read from these", "Export it.")
+    return pd.concat([read_rows(file, address.read_by(schema)) for file in address.files], ignore_index=True)
 
 
 def _text_rows(address: Address, schema: Schema, generator: np.random.Generator) -> pd.DataFrame:

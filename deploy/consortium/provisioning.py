@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 HOST = "localhost"
+EVENTS = "events.csv"
 POPULATION, LEDGER = "simulation", "state/ledger.sqlite"
 """Each throwaway party has a ledger of its own, as if it were on a machine of its own."""
 
@@ -92,12 +93,14 @@ def provision(
     split: Split = Split.GIVEN,
     name: str = "simulation",
     approving: Collection[str] = (),
+    events: Mapping[str, pd.DataFrame] | None = None,
 ) -> Consortium:
     """Write a whole consortium below ``folder``; the curator's address is filled in by ``point_to``.
 
     Args:
         name: of the consortium.
         approving: parties whose owner approves each run; at the others the policy does.
+        events: of histories: those of each party's persons.
     """
     consortium = Consortium(folder, tuple(frames))
     authority = make_authority("throwaway authority")
@@ -140,6 +143,8 @@ def provision(
         identities[party].save(place / "keys")
         _write_caller(place, callers[f"party/{party}"])
         write_csv(frame, place / "data.csv", quote_all=True)
+        if events is not None:
+            write_csv(events[party], place / EVENTS, quote_all=True)
         approval = Approval.MANUAL if party in approving else Approval.BY_POLICY
         policy = new_file(
             Policy, population=POPULATION, approval=approval.value, evaluation=True,
@@ -164,7 +169,8 @@ def point_to(consortium: Consortium, port: int, data: Mapping[str, str] | None =
     (consortium.operator / SETTINGS).write_text(settings, encoding="utf-8")
     for name in consortium.members:
         rows = (data or {}).get(name, "data.csv")
-        text = new_file(PartyConfig, name=name, curator=f"{HOST}:{port}", data=rows, ledger=LEDGER)
+        both = {"events": EVENTS} if (consortium.party(name) / EVENTS).exists() else {}
+        text = new_file(PartyConfig, name=name, curator=f"{HOST}:{port}", data=rows, ledger=LEDGER, **both)
         write_private(consortium.party(name) / "party.toml", text.encode())
 
 

@@ -22,7 +22,7 @@ from privity.common.text import terminal
 from privity.common.text.terminal import say
 from privity.deploy.operator.live_progress import ProgressView
 from privity.deploy.operator.request_options import run_request
-from privity.interfaces.cli.options import DialectOption, MapOption, takes_run_options
+from privity.interfaces.cli.options import DialectOption, EventsOption, MapOption, takes_run_options
 from privity.interfaces.cli.schema import tell_unkept_rules
 from privity.party.sources.address import refuse_password
 from privity.party.sources.pass_progress import watched
@@ -52,6 +52,7 @@ def simulate_command(
         Path | None,
         typer.Option(help="folder to make: how the release compares with all rows; not private, do not publish"),
     ] = None,
+    events: EventsOption = None,
     dialect: DialectOption = None,
     table_map: MapOption = None,
 ) -> None:
@@ -73,6 +74,7 @@ def simulate_command(
         patience=patience,
         seed=seed,
         evaluate=evaluate,
+        events=events,
     )
     tell_unkept_rules(load_schema(schema))
     title = f"{request['algorithm']} over {parties} parties, epsilon {request['epsilon']}"

@@ -12,6 +12,7 @@ from privity.common.data import schema as read
 from privity.common.data.coded_table import CodedTable
 from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.rule_forecast import unkept_rules
+from privity.common.text.short_values import listed
 from privity.common.text.terminal import warn
 from privity.party.sources.address import Address, parse_address
 from privity.party.sources.frame_rows import open_frame
@@ -134,6 +135,21 @@ def coded_by(table: Table, person: str | None = None, order: str | None = None) 
         return lambda schema, _rows: _checked(table, schema)
     hint = "Give a pandas, polars or Arrow table, a relation of DuckDB, or the path or address of a table."
     raise PrivityError(Catalogue.BAD_OPTION, option="table", reason=f"a {_kind(table)} is no table", hint=hint)
+
+
+def both_of(table: Table, schema: read.Schema) -> list[Table]:
+    """The table, or persons and events, if the schema is of both.
+
+    Raises:
+        PrivityError: bad-option: other tables than it is of.
+    """
+    if schema.history is None and not isinstance(table, Mapping):
+        return [table]
+    names = () if schema.history is None else schema.history.names
+    if not isinstance(table, Mapping) or {*table} != {*names}:
+        wanted = f"Give both by name: {listed(list(names))}." if names else "Give one table."
+        raise PrivityError(Catalogue.BAD_OPTION, option="table", reason="the schema is of other tables", hint=wanted)
+    return [table[name] for name in names]
 
 
 def _histories(

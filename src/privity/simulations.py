@@ -40,7 +40,7 @@ def simulate(
     to a ledger, as every simulated party has a throwaway one: the release is for looking at, and says so.
 
     Args:
-        table: the joint rows: a table in memory, a path or an address (docs/sources.md).
+        table: the joint rows: a table in memory, a path or an address (docs/sources.md); two by name, of histories.
         schema: its declared domains.
         {options}
         parties: how many.
@@ -59,16 +59,14 @@ def simulate(
             failed after it had learnt, and where the release is that has no rows.
     """
     own = OwnFolder()
-    frame = given.frame_of(table)
-    if frame is None and not isinstance(table, str | Path):
-        hint = "Give a pandas, polars or Arrow table, a relation of DuckDB, or the path or address of a table."
-        raise bad_option("table", f"a {type(table).__name__} is no table", hint)
+    declared = given.given_schema(schema)
+    data, *events = map(_given, given.both_of(table, declared))
     with as_arguments():
         folder = own.release if out is None else Path(out)
-        declared = given.given_schema(schema)
         task = Simulation(
             request=asked,
-            data=str(table) if frame is None else frame,
+            data=data,
+            events=events[0] if events else None,
             schema=declared,
             parties=whole_number("parties", parties, 2),
             out=folder,
@@ -88,6 +86,15 @@ def simulate(
                 own.keep()
             raise
     return Release._of(folder, own if out is None else None)
+
+
+def _given(table: given.Table) -> Any:
+    """A frame, or where the rows are."""
+    frame = given.frame_of(table)
+    if frame is None and not isinstance(table, str | Path):
+        hint = "Give a pandas, polars or Arrow table, a relation of DuckDB, or the path or address of a table."
+        raise bad_option("table", f"a {type(table).__name__} is no table", hint)
+    return str(table) if frame is None else frame
 
 
 def _seconds(patience: float) -> float:

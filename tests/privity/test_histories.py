@@ -6,7 +6,7 @@ import sqlite3
 import pandas as pd
 import pytest
 
-from privity import AIM, MST, OneWay, Release, declare_population, load_model
+from privity import AIM, MST, OneWay, Release, declare_population, load_model, simulate
 from privity.common.errors import PrivityError, ProblemsFound
 from tests.harness.histories import HOSPITAL, hospital, tables
 
@@ -104,3 +104,20 @@ def test_csv_files_give_the_same_rows(tmp_path):
     assert {*fitted.sample_histories(10, 1)} == {"patients", "admissions"}
     with pytest.raises(PrivityError, match="sample_histories"):
         fitted.sample(10)
+
+
+@pytest.mark.long
+def test_three_parties_over_the_network(tmp_path):
+    """Persons are split; the events follow them. What is released is as of one owner."""
+    data = tables(1800)
+    release = simulate(
+        data, HOSPITAL, parties=3, algorithm="aim", epsilon=20, delta="1e-9", secure_sum="masks", progress=False, seed=1
+    )
+    assert any("3 of 3" in line for line in release.verify())
+    both = release.tables
+    assert len(both["patients"]) == 1800
+    assert both["admissions"]["patient"].isin(both["patients"]["patient"]).all()
+    real = data["admissions"].groupby("patient").size().clip(upper=6).sum() / 1800
+    assert abs(len(both["admissions"]) / 1800 - real) < 0.2
+    with pytest.raises(PrivityError, match="other tables"):
+        simulate(data["patients"], HOSPITAL, epsilon=1)
