@@ -81,6 +81,9 @@ def read_inputs(inputs: Inputs, say: Callable[[str], None]) -> Question:
     releases = [read_release(folder) for folder in inputs.releases]
     declared = None if inputs.schema is None else load_schema(inputs.schema)
     schema = declared or releases[0].schema
+    if schema.history is not None:
+        hint = "In Python privity.assessment.evaluation.history_comparison measures them (docs/histories.md)."
+        raise _bad("release", "it is of persons and their events, which are not compared here yet", hint)
     if undiscovered(schema):
         if not releases:
             raise _bad("schema", "domains in it are yet to be discovered", "Name one whose domains are known.")

@@ -24,6 +24,7 @@ from privity.common.release.synthetic_rows import check_release_size
 from privity.common.runs.carried_runs import check_carried
 from privity.common.runs.modelled_together import Together, foreseen, in_words
 from privity.common.runs.planned_run import planned_session, rehearse
+from privity.common.runs.run_request import over_attributes
 from privity.common.synthesis.algorithms import ALGORITHMS
 from privity.common.synthesis.inference.fit_choice import PGM, Inference
 from privity.common.synthesis.learning.category_discovery import check_delta, open_texts
@@ -168,7 +169,7 @@ def about(schema: Schema, attributes: list[str] | None) -> Schema:
         PrivityError: bad-option, for an attribute that the schema lacks.
     """
     try:
-        return schema.over(attributes)
+        return over_attributes(schema, attributes)
     except KeyError as error:
         hint = f"Possible: {', '.join(schema.names)}."
         raise PrivityError(

@@ -101,12 +101,25 @@ class RunRequest(RunTerms):
             reason = f"the schema has no {', '.join(map(repr, unknown))}"
             hint = f"Possible: {', '.join(schema.names)}."
             raise PrivityError(Catalogue.BAD_OPTION, option="attributes", reason=reason, hint=hint)
-        over = schema.over(self.attributes)
+        over = over_attributes(schema, self.attributes)
         check_release_size(self.rows or 0, over)
         ALGORITHMS[self.algorithm].check_request(self.settings, over, self.delta)
         parties, evaluated = len(manifest.members_of_run(self.parties)), self.evaluation is not None
         ALGORITHMS[self.algorithm].check_size(self.settings, over, parties, evaluated=evaluated)
         check_evaluation(self.evaluation, self.algorithm, self.epsilon, over)
+
+
+def over_attributes(schema: Schema, names: Sequence[str] | None) -> Schema:
+    """The schema of the attributes that a run is about.
+
+    Raises:
+        PrivityError: bad-option: some attributes of histories, whose steps are released as a whole.
+    """
+    if schema.history is not None and names is not None and len(names) < len(schema.names):
+        reason = f"{' and '.join(schema.history.names)} are released as a whole"
+        hint = "Leave it out; or write another schema, of fewer fields."
+        raise PrivityError(Catalogue.BAD_OPTION, option="attributes", reason=reason, hint=hint)
+    return schema.over(names)
 
 
 def as_one_error(faults: Sequence[tuple[str, str, str]]) -> PrivityError:

@@ -16,6 +16,7 @@ from privity.party.config import load_config, read_policy
 from privity.party.sources.held_rows import Hold
 from privity.party.sources.inspection import Inspection, Way, automatic, inspect, tried
 from privity.party.sources.pass_progress import shown_on
+from privity.party.sources.source_settings import RowSettings
 
 PRIVATE = "These figures depend on the rows: they are for their owner, and are not sent anywhere."
 
@@ -27,6 +28,9 @@ def check(
     settings = load_config(config)
     schema = load_schema(settings.schema)
     per_person = read_policy(settings, schema.names).population.rows_per_person
+    if schema.history is not None:
+        tell_histories(settings.rows, schema, per_person)
+        return
     address, access = settings.rows.address(), settings.rows.access(schema, per_person)
     say(f"{address.name} ({address.form.value})")
     if address.table_map is not None:
@@ -55,6 +59,16 @@ def check(
         say(f"Persons: {survey.persons}, with {access.slots.most} places each; {rows - survey.rows} places are empty.")
     say(f"Time: {found.seconds:.1f} s to read through all rows.")
     say(f"{settings.rows.hold.value} is set as hold. auto {automatic(address, schema, access, rows)}.")
+    say(PRIVATE)
+
+
+def tell_histories(rows: RowSettings, schema: Schema, per_person: int) -> None:
+    """Check persons and their events, and tell what is not read of them."""
+    with terminal.console(err=True).status(title := "Reading all rows ...") as status, shown_on(status, title):
+        found = rows.histories(schema, per_person)
+    say(f"All rows are in the domain: {found.rows.rows:,} persons, n = {found.rows.rows}.")
+    for line in found.in_words():
+        say(line)
     say(PRIVATE)
 
 

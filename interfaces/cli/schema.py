@@ -23,6 +23,7 @@ from privity.common.data.schema_review import declared_public, undeclared_in_wor
 from privity.common.data.spreadsheet_formulas import warning
 from privity.common.errors import Catalogue, PrivityError, ProblemsFound, RowProblemsFound
 from privity.common.exit_codes import Exit
+from privity.common.formats.given_values import bad_option
 from privity.common.node.process import dump_no_core
 from privity.common.privacy.budget import USUAL, parse_delta, parse_epsilon, readable
 from privity.common.privacy.ledger_folder import open_ledger
@@ -36,7 +37,8 @@ from privity.common.synthesis.learning.domain_discovery import undiscovered
 from privity.common.text.first_few import first_few
 from privity.common.text.terminal import can_ask, say
 from privity.discovery import Discover
-from privity.interfaces.cli.options import DialectOption, row_options
+from privity.interfaces.cli.options import DialectOption, EventsOption, row_options
+from privity.interfaces.cli.party_check import tell_histories
 from privity.interfaces.cli.schema_combinations import combinations
 from privity.interfaces.cli.schema_ends import asked_of_few_rows, tell_few_rows, with_given_bins
 from privity.interfaces.cli.schema_types import types
@@ -66,11 +68,15 @@ def check(
             callback=refuse_password,
         ),
     ] = None,
+    events: EventsOption = None,
     dialect: DialectOption = None,
 ) -> None:
     """Report every error of a schema, and of a table against it, at once."""
     try:
         schema = load_schema(schema_file)
+        if schema.history is not None or events is not None:
+            _check_histories(schema_file, schema, data, events, dialect)
+            return
         address = None if data is None else parse_address(data, dialect=dialect_option(dialect))
         rows = None if address is None else _rows(address, schema)
     except ProblemsFound as error:
@@ -103,6 +109,25 @@ def check(
             say(told)
         for told in () if schema.absent_rows else repeated_keys(address, schema, default_memory()):
             say(told)
+
+
+def _check_histories(
+    schema_file: Path, schema: Schema, data: str | None, events: str | None, dialect: str | None
+) -> None:
+    """Of a schema of two tables, and both tables against it."""
+    if (history := schema.history) is not None:
+        persons, happening = history.names
+        say(
+            f"{schema_file}: {len(history.persons.attributes)} attributes of {persons},"
+            f" {len(history.events.attributes)} of {happening}; a person has one row of {len(schema.attributes)}."
+        )
+        say(f"SHA-256 {schema.digest}")
+        for rule in (*history.persons.row_constraints, *history.rules):
+            say(f"Rule: {rule.rule}")
+    if data is not None:
+        tell_histories(row_options(data, dialect=dialect, events=events), schema, 1)
+    elif events is not None:
+        raise bad_option("events", "the table of persons is missing", "Give both: --data PERSONS --events EVENTS.")
 
 
 def tell_formulas(schema: Schema) -> None:

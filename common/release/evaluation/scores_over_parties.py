@@ -103,8 +103,8 @@ def _check_targets(targets: Sequence[str], schema: Schema) -> None:
     if unknown:
         reason, hint = f"the schema has no {', '.join(map(repr, unknown))}", f"Possible: {', '.join(schema.names)}."
         raise PrivityError(Catalogue.BAD_OPTION, option="target", reason=reason, hint=hint)
-    if targets and schema.absent_rows:
-        reason = "rows that are absent have nothing to be predicted"
+    if targets and (schema.absent_rows or schema.history is not None):
+        reason = "of what is absent nothing is to be predicted"
         raise PrivityError(Catalogue.BAD_OPTION, option="target", reason=reason, hint="Score marginals only.")
     if targets and len(schema.names) < 2:
         reason = "there is no other attribute to tell it from"
