@@ -18,7 +18,8 @@ from privity.assessment.evaluation.simulated_evaluation import evaluate_simulati
 from privity.assessment.simulation.child_processes import ProcessGroup
 from privity.assessment.simulation.table_splitting import kind_of_split, split_rows
 from privity.common.data.coded_table import decode
-from privity.common.data.frame_values import read_column
+from privity.common.data.declared_values import as_declared
+from privity.common.data.frame_values import number_of, read_column, text_of
 from privity.common.data.history_reading import frame_source, read_histories
 from privity.common.data.schema import Schema, load_schema
 from privity.common.data.table_reading import encode, read_rows
@@ -173,9 +174,8 @@ def share_out_histories(
         raise _bad("events", "the schema is of persons and their events", "Give the table of events, too.")
     if task.evaluate is not None:
         raise _bad("evaluate", "histories are not evaluated here yet", "Leave it out.")
-    with tempfile.TemporaryDirectory(prefix="privity-histories-") as scratch:
-        persons = _texts_of(task.data, history.persons, task.dialect, Path(scratch) / "persons.csv")
-        events = _texts_of(task.events, history.events, task.dialect, Path(scratch) / "events.csv")
+    persons = _texts_of(task.data, history.persons, task.dialect)
+    events = _texts_of(task.events, history.events, task.dialect)
     # Every fault of both is told here; texts are those of the schema by now.
     read_histories(schema.released, frame_source(persons), frame_source(events), history.names).steps()
     generator = np.random.default_rng(task.seed)
@@ -189,13 +189,30 @@ def share_out_histories(
     return parts, rest, [events[events[history.reference].isin(part[history.key])] for part in parts]
 
 
-def _texts_of(data: str | pd.DataFrame, schema: Schema, dialect: Mapping[str, Any], scratch: Path) -> pd.DataFrame:
+def _texts_of_columns(frame: pd.DataFrame, schema: Schema) -> pd.DataFrame:
+    """Each value of a frame as a text that stands for the same in the form of releases; keys as they are known."""
+    import pandas as pd
+
+    known = {attribute.name: attribute for attribute in schema.released.attributes}
+    known |= {column.name: column.attribute for column in schema.unread}
+    found = {}
+    for name, column in zip(map(str, frame.columns), (frame.iloc[:, a] for a in range(frame.shape[1])), strict=True):
+        place = schema.names.index(name) if name in schema.names else None
+        texts = []
+        for value in read_column(column):
+            read = value if place is None else as_declared(schema, place, value, computed=False)
+            moment = None if name not in known or known[name].temporal is None else number_of(known[name], read)
+            texts.append(text_of(read) if moment is None else known[name].text_of(moment))
+        found[name] = texts
+    return pd.DataFrame(found, dtype=object)
+
+
+def _texts_of(data: str | pd.DataFrame, schema: Schema, dialect: Mapping[str, Any]) -> pd.DataFrame:
     """A table of histories as text, each value as the schema writes it."""
     import pandas as pd
 
     if not isinstance(data, str):
-        data.to_csv(scratch, index=False)
-        return read_rows(scratch, schema.released)
+        return _texts_of_columns(data, schema)
     address = parse_address(data, dialect=dialect)
     if not address.holds_texts:
         raise _bad("data", f"{address.name} is no CSV file, and histories are read from these", "Export it.")

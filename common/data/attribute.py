@@ -77,7 +77,8 @@ class Attribute:
     years of two digits are the hundred from ``years_from`` on.
     ``edges`` are the k + 1 edges of k bins; ``bins`` is k if the schema declared a number of bins of
     equal width. ``missing`` are the texts that mean "no value"; if there are any, the code after the values is
-    theirs. ``absent`` is whether the last code is that of absent rows, which no text has.
+    theirs. ``none`` is whether one more is that of an event that there is not, in steps of histories, and ``absent``
+    whether the last code is that of absent rows; no text has these.
     ``out_of_domain`` is ``refuse``, ``edge`` (bins only) or ``other`` (the code of the category ``other``).
     ``discover`` is whether the domain is open: ``edges`` are those of a public grid in its place
     (``privity.common.data.public_grid``), or the only category is ``other``. Values of bins are rounded to
@@ -96,6 +97,7 @@ class Attribute:
     bins: int | None = None
     taxonomy: tuple[Group, ...] = ()
     missing: tuple[str, ...] = ()
+    none: bool = False
     absent: bool = False
     out_of_domain: str = "refuse"
     other: Value | None = None
@@ -122,7 +124,7 @@ class Attribute:
     @cached_property
     def present(self) -> int:
         """Number of codes that a row which is there may have: without the one for absent rows."""
-        return self.values + bool(self.missing)
+        return self.values + bool(self.missing) + self.none
 
     @cached_property
     def values(self) -> int:
@@ -234,7 +236,7 @@ class Attribute:
         The bins at the ends are ``87 and more`` and the like if they also have what lies farther out.
         """
         labels = [self.name_of(value) for value in self.categories] or bin_labels(self)
-        for label, there in (("(missing)", bool(self.missing)), ("(absent)", self.absent)):
+        for label, there in (("(missing)", bool(self.missing)), ("(none)", self.none), ("(absent)", self.absent)):
             if not there:
                 continue
             while label in labels:

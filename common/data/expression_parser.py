@@ -145,7 +145,9 @@ class _Reader:
                 pairs = pairwise([left, *comparators])
                 parts = tuple(self._compared(a, op, b) for op, (a, b) in zip(operators, pairs, strict=True))
                 return parts[0] if len(parts) == 1 else AllOf(parts)
-            case ast.Call(ast.Name() as function, [ast.Name() as argument], []) if self._source.name(function) == (
+            case ast.Call(ast.Name() as function, [ast.Name() | ast.Attribute() as argument], []) if self._source.name(
+                function
+            ) == (
                 "missing",
                 False,
             ):
@@ -161,7 +163,7 @@ class _Reader:
     def _fault(self, node: ast.expr, kind: str, message: str, remedy: str) -> RuleError:
         return RuleError(kind, f"at character {self._source.position(node)}: {message}", remedy)
 
-    def _missing(self, argument: ast.Name) -> Condition:
+    def _missing(self, argument: ast.expr) -> Condition:
         operand = self._operand(argument)
         if not isinstance(operand, _Ref):
             raise self._fault(argument, "rule-type", "missing() takes an attribute.", "Name an attribute.")

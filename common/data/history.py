@@ -118,7 +118,7 @@ class History(Generic[Table]):
         about = [_part(a, f"{persons}.{a.name}") for a in self.persons.attributes]
         counts = tuple(range(self.most + 1))
         number, position = (Attribute(name, "integer", categories=counts, ordered=True) for name in (NUMBER, POSITION))
-        first = [] if self.gap is None else [_part(self.order_attribute, f"{FIRST}.{self.order}", absent=True)]
+        first = [] if self.gap is None else [_part(self.order_attribute, f"{FIRST}.{self.order}", none=True)]
         happening = [self.events.attributes[a] for a in self.happening]
         past = happening if PREVIOUS in self.before else []
         return (
@@ -126,10 +126,10 @@ class History(Generic[Table]):
             number,
             *first,
             position,
-            *(_part(a, f"{PREVIOUS}.{a.name}", absent=True) for a in past),
+            *(_part(a, f"{PREVIOUS}.{a.name}", none=True) for a in past),
             *(_part(self.events.attributes[a], f"{SO_FAR}.{self.events.names[a]}", mean=True) for a in self.averaged),
-            *(_part(a, f"{events}.{a.name}", absent=True) for a in happening),
-            *([] if self.gap is None else [replace(self.gap, absent=True)]),
+            *(_part(a, f"{events}.{a.name}", none=True) for a in happening),
+            *([] if self.gap is None else [replace(self.gap, none=True)]),
         )
 
     @property
@@ -162,9 +162,9 @@ class History(Generic[Table]):
             }
             settings["until"] = _written(order, Fraction(self.until) * (order.point or 1))
         persons, events = _without_version(self.persons), _without_version(self.events)
-        kept = {"generate", "start", "pattern"}
+        of_keys = {"generate", "start", "pattern"}
         events["fields"] = [
-            {key: value for key, value in item.items() if item["name"] != self.reference or key not in kept}
+            {key: value for key, value in item.items() if item["name"] != self.reference or key not in of_keys}
             for item in events["fields"]
         ]
         rules = {"rowConstraints": [rule.rule for rule in self.rules]} if self.rules else {}
@@ -181,9 +181,9 @@ class History(Generic[Table]):
         }
 
 
-def _part(attribute: Attribute, name: str, *, absent: bool = False, mean: bool = False) -> Attribute:
+def _part(attribute: Attribute, name: str, *, none: bool = False, mean: bool = False) -> Attribute:
     """An attribute of one of the tables as it stands in a step; a mean is not missing."""
-    kept = replace(attribute, name=name, absent=absent or mean, compute=None)
+    kept = replace(attribute, name=name, none=none or mean, compute=None)
     return replace(kept, missing=(), read_off_rows=None) if mean else kept
 
 

@@ -74,12 +74,18 @@ class _HistoryReader(Generic[Table]):
         if self._problems:
             raise ProblemsFound(self._problems)
         names = self._names[persons], self._names[events]
+        declared = self._stand_in(events, reference).get("type")
+        if declared != (wanted := self._stand_in(persons, key).get("type")):
+            message = f"{shorten(reference)} is of type {declared}, and the key of persons of type {wanted}."
+            self._fault(self._of(events, "fields"), "history", message, "Give both the same type.")
+            raise ProblemsFound(self._problems)
         of_persons = self._table(persons, {})
         of_events = self._table(events, {reference: self._stand_in(persons, key)})
         if of_persons is None or of_events is None:
             raise ProblemsFound(self._problems)
         for place, schema in ((persons, of_persons), (events, of_events)):
             self._check_closed(place, schema)
+        self._check_names(events, of_events, names[0])
         self._check_key(persons, of_persons, key)
         settings = self._schemas[events]["history"]
         gap, until = self._order(events, of_events, settings)
@@ -137,21 +143,22 @@ class _HistoryReader(Generic[Table]):
             self._fault(self._of(events, "foreignKeys"), "history", message, "Declare it with its type.")
         return key or "", reference or ""
 
-    def _stand_in(self, persons: int, key: str) -> str:
-        """How the key of a person is generated."""
+    def _stand_in(self, persons: int, key: str) -> Mapping[str, Any]:
+        """How the key of a person is declared."""
         fields = self._schemas[persons].get("fields", [])
-        return next((str(item.get("generate", "number")) for item in fields if item.get("name") == key), "number")
+        found = next((item for item in fields if isinstance(item, dict) and item.get("name") == key), {})
+        return {name: found[name] for name in ("type", "generate", "start", "pattern") if name in found}
 
-    def _table(self, place: int, keys: Mapping[str, str]) -> Table | None:
+    def _table(self, place: int, keys: Mapping[str, Mapping[str, Any]]) -> Table | None:
         """The schema of one table, whose references are columns that are not read."""
         document = {key: value for key, value in self._schemas[place].items() if key not in OF_RESOURCE}
         if keys:
             document.pop("rowConstraints", None)
             document["fields"] = [
-                {"name": item["name"], "type": item["type"], "generate": keys[item["name"]]}
-                if isinstance(item, dict) and item.get("name") in keys and "type" in item
+                {"name": item["name"], "type": item["type"], "generate": "number", **keys[item["name"]]}
+                if isinstance(item, dict) and item.get("name") in [*keys] and "type" in item
                 else item
-                for item in document.get("fields", [])
+                for item in document["fields"]
             ]
         try:
             return self._parse({**document, "format_version": 1, "name": self._names[place]}, self._file)
@@ -168,6 +175,13 @@ class _HistoryReader(Generic[Table]):
             message = f"{listed(found)}: the domain is yet to be discovered."
             remedy = "Discover it in each of the two tables by itself, or declare it."
             self._fault(self._of(place, "fields"), "history", message, remedy)
+
+    def _check_names(self, events: int, schema: Declared, persons: str) -> None:
+        """Refuse fields of events that are called as rules call others."""
+        names = [*schema.names, *(column.name for column in schema.unread)]
+        if found := [name for name in names if name.startswith((f"{PREVIOUS}.", f"{persons}."))]:
+            message = f"{listed(found)}: in rules such a name means the event before, or the person."
+            self._fault(self._of(events, "fields"), "history", message, "Give the field another name.")
 
     def _check_key(self, persons: int, schema: Declared, key: str) -> None:
         column = _unread(schema, key)
@@ -233,7 +247,7 @@ class _HistoryReader(Generic[Table]):
         if order.temporal is not None:
             found = order.temporal.read_iso(value) if isinstance(value, str) else None
         else:
-            found = None if isinstance(value, str) or form.problems else Fraction(value) / (order.point or 1)
+            found = None if isinstance(value, str) or form.problems else Fraction(str(value)) / (order.point or 1)
         if found is None or found.denominator != 1 or not order.point_edges[0] <= found <= last:
             first, end = (order.name_of(edge) for edge in (order.edges[0], order.edges[-1]))
             message = f"{shorten(value)} is no value of the order, from {first} to {end}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,10 @@ Whole = npt.NDArray[np.int64]
 Batches = Iterable[tuple[list[Column], Batch]]
 Source = Callable[[Coder], Batches]
 """Gives all rows of a table, coded by this coder, and their values."""
+
+POSITION = re.compile(r"[+-]?[0-9]{1,18}(?:\.0)?")
+FAR = 2**61
+"""In points."""
 
 UNREAD_KEY = (Sort.UNREAD, Sort.ROUNDED)
 
@@ -134,14 +139,12 @@ class _Order:
         attribute = self._events.attributes[place]
         number = number_of(attribute, as_declared(self._events, place, value, computed=False))
         assert attribute.point is not None
-        return None if number is None else nearest(number, attribute.point)
+        # Far beyond the domain one point is as another, and may not fit.
+        return None if number is None else min(max(nearest(number, attribute.point), -FAR), FAR)
 
     def _position(self, value: Value) -> int | None:
         text = value if isinstance(value, str) else value.text
-        try:
-            return int(text) if len(text) <= 18 else None
-        except ValueError:
-            return None
+        return int(text.removesuffix(".0")) if POSITION.fullmatch(text) else None
 
 
 class _Table:
@@ -188,7 +191,7 @@ class _Table:
             self._problems.append(Problem(self.name, shorten(self._key), "person", message, remedy))
         if self._order is not None and self._order.unread:
             some = ", ".join(shorten(str(getattr(value, "text", value))) for value in self._order.unread[:3])
-            message, remedy = f"no positions: {some}.", "Write whole numbers, such as 1, 2, 3."
+            message, remedy = f"values that are no order: {some}.", "Write whole numbers, such as 1, 2, 3."
             self._problems.append(Problem(self.name, shorten(self._order.column), "person", message, remedy))
 
     def problems(self, *, empty: bool = False) -> list[Problem]:

@@ -58,7 +58,9 @@ class Disorders:
 
 def hashed(key: str) -> int:
     """What decides which of a person's events is in the person's row, by the text of the key: 32 bits."""
-    return int.from_bytes(hashlib.sha256(PURPOSE + key.encode()).digest()[: HASH_BITS // 8], "big")
+    return int.from_bytes(
+        hashlib.sha256(PURPOSE + key.encode("utf-8", "surrogatepass")).digest()[: HASH_BITS // 8], "big"
+    )
 
 
 @dataclass(frozen=True)

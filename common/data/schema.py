@@ -97,7 +97,7 @@ class Schema:
         # A domain may have been discovered since.
         known = {attribute.name: attribute for attribute in self.attributes}
         object.__setattr__(self, "unread", tuple(column.over(known) for column in self.unread))
-        if self.history is None and len({attribute.absent for attribute in self.attributes}) > 1:
+        if len({attribute.absent for attribute in self.attributes}) > 1:
             raise ValueError("a row is absent as a whole: all attributes have a code for it, or none")
 
     def over(self, names: Collection[str] | None) -> Schema:
@@ -179,8 +179,7 @@ class Schema:
     @property
     def absent_rows(self) -> bool:
         """Whether a table may hold absent rows: places of people that no row of theirs fills."""
-        # Where rows are steps, the code is that of an event that is not there.
-        return self.history is None and any(attribute.absent for attribute in self.attributes)
+        return any(attribute.absent for attribute in self.attributes)
 
     @cached_property
     def names(self) -> tuple[str, ...]:

@@ -18,12 +18,26 @@ from privity.common.text.first_few import first_few
 from privity.common.text.short_values import shorten
 
 VERSION = "SINGLE_TABLE_V1"
+OF_TWO = "MULTI_TABLE_V1"
 
 ISO = {"date": "%Y-%m-%d", "datetime": "%Y-%m-%dT%H:%M:%S"}
 
 
 def sdv_metadata(schema: Schema) -> dict[str, Any]:
     """The metadata of a synthetic table, by its schema alone; the first column of keys is the primary key."""
+    if (history := schema.history) is not None:
+        persons, events = history.names
+        tables = {persons: sdv_metadata(history.persons), events: sdv_metadata(history.events)}
+        for table in tables.values():
+            del table["METADATA_SPEC_VERSION"]
+        if tables[events].get("primary_key") == history.reference:
+            own = [
+                c.name for c in history.events.unread if c.generate and c.name not in (history.reference, history.order)
+            ]
+            tables[events] = ({"primary_key": own[0]} if own else {}) | {"columns": tables[events]["columns"]}
+        link = {"parent_table_name": persons, "parent_primary_key": history.key}
+        link |= {"child_table_name": events, "child_foreign_key": history.reference}
+        return {"METADATA_SPEC_VERSION": OF_TWO, "tables": tables, "relationships": [link]}
     columns = {attribute.name: _described(attribute) for attribute in schema.attributes}
     columns |= {column.name: _of_unread(column) for column in schema.unread}
     fields = [field["name"] for field in schema.table_schema()["fields"]]

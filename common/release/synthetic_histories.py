@@ -39,13 +39,13 @@ class PersonsOf:
         if history.gap is not None:
             self._places.append(model.schema.index(f"{FIRST}.{history.order}"))
         besides = [model.schema.attributes[place] for place in self._places[self.about :]]
-        taken, named = set(persons.names), []
+        taken, named = {*persons.names, *(column.name for column in persons.unread)}, []
         for attribute in besides:
             name = attribute.name
             while name in taken:
                 name += "'"
             # Of those who have no event, none is first: drawn as any value, and never read.
-            named.append(replace(attribute, name=name, absent=False))
+            named.append(replace(attribute, name=name, none=False))
         attributes = (*persons.attributes, *named)
         self.schema = replace(persons, attributes=attributes, history=None)
 
@@ -116,13 +116,14 @@ def draw_histories(
     """Persons who meet these conditions, and their events; arguments and errors as of ``draw_rows``.
 
     Args:
-        where: of ``PersonsOf(model).schema``.
+        where: of the schema of persons, whose attributes are the first ones here.
+        skipped: how many persons other tables have; the keys of events begin after as many as these may have.
     """
     history = model.schema.history
     assert history is not None
     drawn = draw_rows(PersonsOf(model), persons, seed, where, skipped=skipped, independent=independent)
     generator = np.random.default_rng(None if seed is None else [seed, 3])
-    happened = with_events(model, drawn.table, drawn.frame, generator, skipped)
+    happened = with_events(model, drawn.table, drawn.frame, generator, skipped * history.most)
     steps = steps_table(model.schema, drawn, happened)
     return Synthesis(of_persons(history, drawn.frame), steps, events=happened.frame)
 

@@ -231,11 +231,13 @@ def check_release_size(rows: int, schema: Schema, reason: str = "") -> None:
         PrivityError: bad-option.
     """
     attributes = len(schema.attributes)
+    if (history := schema.history) is not None:
+        attributes += history.most * len(history.events.attributes)
     most = MOST_RELEASE_CELLS // attributes
     if rows > most:
         raise PrivityError(
             Catalogue.BAD_OPTION, option="rows",
-            reason=f"{reason or f'{rows} rows'}, and a release of {attributes} attributes has {most} at most",
+            reason=f"{reason or f'{rows} rows'}, and a release of {attributes} values a row has {most} at most",
             hint=f"Give --rows, with {most} or fewer.",
         )  # fmt: skip
 

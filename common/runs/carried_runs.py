@@ -9,6 +9,7 @@ from typing import Any
 from privity.common.data.regression_formula import ANALYSES
 from privity.common.data.schema import Schema
 from privity.common.errors import Catalogue, PrivityError
+from privity.common.privacy.budget import LARGEST_EPSILON
 from privity.common.protocol.run_terms import RunTerms
 from privity.common.runs.automatic_choice import noise_part
 from privity.common.runs.planned_run import planned_session
@@ -74,11 +75,14 @@ def _check_persons(
     if (part := part_of_noise(epsilon)) <= MOST_NOISE:
         return
     enough = epsilon
-    while part_of_noise(enough) > MOST_NOISE:
-        enough *= STEP
+    while enough <= LARGEST_EPSILON and part_of_noise(enough) > MOST_NOISE:
+        enough = Fraction(f"{float(enough * STEP):.3g}")
     persons = f"{sum(party_rows):,} persons"
     reason = f"of {persons} about {part:.0%} of a pair's marginal would be noise, too much to tell what follows what"
     enough = asked(enough)
+    if enough > LARGEST_EPSILON:
+        hint = "No epsilon is enough: use tables of more persons, or fewer and coarser attributes."
+        raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint=hint)
     hint = f"Ask for an epsilon of {float(enough):.3g}, use tables of more persons, or fewer and coarser attributes."
     raise PrivityError(Catalogue.BAD_OPTION, option="epsilon", reason=reason, hint=hint)
 

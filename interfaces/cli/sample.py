@@ -14,7 +14,7 @@ from privity.common.errors import Catalogue, PrivityError
 from privity.common.release.open_model import open_model
 from privity.common.release.rows_file import check_rows_file, write_rows
 from privity.common.release.sampling_conditions import conditions_of, read_condition
-from privity.common.release.synthetic_histories import PersonsOf, draw_histories
+from privity.common.release.synthetic_histories import draw_histories
 from privity.common.release.synthetic_rows import synthesise
 from privity.common.storage.safe_files import refuse_existing
 from privity.common.text import terminal
@@ -66,7 +66,12 @@ def sample_command(
     if history is not None and events is not None:
         refuse_existing(events, "events")
         check_rows_file(events)
-        of_rows = PersonsOf(opened).schema
+        if events.absolute() == out.absolute():
+            hint = "Give each table a file of its own."
+            raise PrivityError(Catalogue.BAD_OPTION, option="events", reason="it is that of the persons", hint=hint)
+        if not events.absolute().parent.is_dir():
+            raise PrivityError(Catalogue.FILE_MISSING, file=events.absolute().parent)
+        of_rows = history.persons
     conditions = conditions_of(of_rows, [read_condition(text, of_rows) for text in where or ()])
     chosen = secrets.randbits(SEED_BITS) if seed is None else seed
     if history is not None and events is not None:
@@ -75,6 +80,7 @@ def sample_command(
         write_rows(both.frame, history.persons, out)
         write_rows(both.events, history.events, events)
         say(f"{rows} persons written to {out}, their events to {events}; --seed {chosen} gives the same ones.")
+        say(f"Keys begin after those of {skip_keys} persons: --skip-keys {skip_keys + rows} goes on after these.")
         return
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[drawn]}"))
     sampled_in_all = rows

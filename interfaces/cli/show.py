@@ -11,7 +11,7 @@ import typer
 
 from privity.common.data.attribute import Attribute
 from privity.common.pages.drawing import shortened
-from privity.common.release.release_contents import ANALYSES, SCORES, files_wanted
+from privity.common.release.release_contents import ANALYSES, EVENTS, SCORES, files_wanted
 from privity.common.release.report import plain_words
 from privity.common.release.report.distributions import Measured
 from privity.common.release.report.number_texts import at_most, counted, percent, real, strength, with_error_bar
@@ -122,7 +122,8 @@ def _publication(whole: Overview) -> list[str]:
     """Who published it, and its files."""
     release = whole.release
     found = {SCORES: release.scores, ANALYSES: release.analyses}
-    files = [*files_wanted(release.run), *(name for name, content in found.items() if content is not None)]
+    events = [EVENTS] if release.schema.history is not None and not release.unfinished else []
+    files = [*files_wanted(release.run), *events, *(name for name, content in found.items() if content is not None)]
     return [
         *_part("Published by"),
         *_listed(f"{party['name']}, {party['rows']:,} rows" for party in release.privacy["parties"]),

@@ -11,7 +11,7 @@ from privity.common.data.written_values import as_pandas
 from privity.common.formats.given_values import bad_option, whole_number
 from privity.common.release.release_contents import Release
 from privity.common.release.sampling_conditions import conditions_of, given_conditions
-from privity.common.release.synthetic_histories import PersonsOf, draw_histories
+from privity.common.release.synthetic_histories import draw_histories
 from privity.common.release.synthetic_rows import check_release_size, rows_to_publish, synthesise
 from privity.common.synthesis.models import Model
 
@@ -71,9 +71,11 @@ def sampled_histories(
     seed = None if seed is None else whole_number("seed", seed, 0)
     if history is None:
         raise bad_option("model", "it is of one table, and not of histories", "Use sample.")
+    if not isinstance(where or {}, Mapping):
+        raise bad_option("where", f"a {type(where).__name__} has no values by name", "Give a dictionary.")
     with as_arguments():
         check_release_size(persons, model.schema)
-    conditions = conditions_of(PersonsOf(model).schema, given_conditions(where or {}))
+    conditions = conditions_of(history.persons, given_conditions(where or {}))
     skipped = whole_number("skip_keys", skip_keys, 0)
     drawn = draw_histories(model, persons, seed, conditions, skipped, independent=independent)
     assert drawn.events is not None

@@ -6,7 +6,7 @@ import sqlite3
 import pandas as pd
 import pytest
 
-from privity import AIM, MST, OneWay, Release, declare_population, load_model, simulate
+from privity import AIM, MST, OneWay, PrivBayes, Release, declare_population, load_model, simulate
 from privity.common.errors import PrivityError, ProblemsFound
 from tests.harness.histories import HOSPITAL, hospital, tables
 
@@ -75,6 +75,12 @@ def test_too_few_persons_are_refused_with_an_epsilon_that_works():
         learner(epsilon="0.5").fit(data, HOSPITAL)
     enough = re.search(r"epsilon of ([0-9.]+)", str(found.value))[1]
     learner(epsilon=enough).fit(data, HOSPITAL)
+
+
+@pytest.mark.parametrize(("persons", "epsilon", "delta"), [(5, 1, 0), (100, "0.1", 0), (200, "1/3", 0), (1, 1, "1e-9")])
+def test_far_too_few_persons_are_refused_in_words(persons, epsilon, delta):
+    with pytest.raises(PrivityError, match=r"would be noise[\s\S]*(No epsilon is enough|Ask for an epsilon)"):
+        PrivBayes(epsilon, delta=delta, population="patients").fit(tables(persons, seed=3), HOSPITAL)
 
 
 def test_tables_that_do_not_fit_are_refused_before_anything_is_spent():

@@ -38,10 +38,13 @@ def what_it_is(release: Release, synthetic_rows: int) -> str:
     who = "One data owner" if len(parties) == 1 else f"{count(len(parties))} data owners together"
     if simulation:
         who = f"A simulation of {counted(len(parties), 'data owner')}"
-    rows = counted(sum(party["rows"] for party in parties), "real row")
+    real, made = "real row", counted(synthetic_rows, "synthetic row")
+    if "histories" in release.privacy["schema"]:
+        real, made = "real person", f"{counted(synthetic_rows, 'synthetic person')} with their events"
+    rows = counted(sum(party["rows"] for party in parties), real)
     together = ", so that none of them saw another one's rows" if len(parties) > 1 and not simulation else ""
     return (
-        f"{who} published {counted(synthetic_rows, 'synthetic row')}; none is copied from a real one. They are drawn"
+        f"{who} published {made}; none is copied from a real one. They are drawn"
         f" from a statistical model, learned from counts over {rows} to which random noise was added{together}. The"
         f" noise limits what anybody can learn from one person's {_rows(release.privacy)}."
     )
@@ -91,6 +94,8 @@ def _places(privacy: Mapping[str, Any]) -> str:
     """Where a person may have rows, and how many."""
     m, s = privacy["rows_per_person"], privacy["parties_per_person"]
     each = "one row" if m == 1 else counted(m, "row")
+    if histories := privacy["schema"].get("histories"):
+        each = f"one row in the table of {histories[0]}"
     if len(privacy["parties"]) == 1:
         return each
     return f"{each}, at one party" if s == 1 else f"{each} at a party, and rows at {count(s)} parties"

@@ -57,6 +57,8 @@ def command(release: Release) -> str:
         taker, files = Taker.SIMULATE, {"data": "TABLE", "schema": "schema.json", "parties": privacy["K"]}
     else:
         taker, files = Taker.SUBMIT, {}
+    if "histories" in privacy["schema"] and files:
+        files = {"data": "PERSONS", "events": "EVENTS", **{key: value for key, value in files.items() if key != "data"}}
     asked, words = _asked(run), [*files.items()]
     for name, option in options_of(RunTerms, taker).items():
         value: Any = asked

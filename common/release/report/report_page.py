@@ -178,7 +178,7 @@ def summary(whole: Overview) -> dict[str, Any]:
     return {
         "what": plain_words.what_it_is(release, whole.table.rows),
         "facts": (
-            number_texts.counted(whole.table.rows, "synthetic row"),
+            number_texts.counted(whole.table.rows, "synthetic row" if release.schema.history is None else "person"),
             number_texts.counted(len(release.schema.names), "attribute"),
             plain_words.guarantee(privacy),
             f"algorithm {release.run['algorithm']}",
@@ -197,6 +197,7 @@ def attributes(whole: Overview) -> dict[str, Any]:
     schema = whole.release.schema
     return {
         "any_missing": any(one.missing for one in schema.attributes),
+        "histories": schema.history,
         "places": whole.release.privacy["rows_per_person"] if schema.absent_rows else 0,
         "shown": [
             (d, quality.standing_of(d), _shown(whole, d.attribute.name, d.whole, histogram(d.attribute, d.whole)),

@@ -46,6 +46,11 @@ UNFINISHED = (
     " privity sample draws rows, privity report makes the page."
 )
 
+LINKED = (
+    f"{EVENTS}: each event is of one of these persons, keys are unique, events of a person rise in their order, none is"
+    " after the end or beyond the most."
+)
+
 NOT_ALWAYS = {SCORES: "scores", ANALYSES: "analyses"}
 FORMATS = {MODEL: "model", MARGINALS: "marginals", PRIVACY: "privacy", RUN: "run", **NOT_ALWAYS}
 
@@ -136,7 +141,8 @@ class _Checking:
 
     def _about_rows(self, table: CodedTable, run: dict[str, Any]) -> list[str]:
         rows = f"{SYNTHETIC}: {table.rows} rows, as many as {RUN} says, every value in its domain."
-        return [rows, *self._about_rules(run)]
+        linked = [] if table.schema.history is None else [LINKED]
+        return [rows, *linked, *self._about_rules(run)]
 
     def _about_texts(self, table: CodedTable | None) -> list[str]:
         """Whether the texts for people are those that this version makes of the figures; another's may differ."""

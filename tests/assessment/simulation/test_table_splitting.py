@@ -3,6 +3,7 @@
 import csv
 import json
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -10,15 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privity.assessment.simulation.simulated_run import Simulation, share_out
+from privity.assessment.simulation.simulated_run import Simulation, share_out, share_out_histories
 from privity.assessment.simulation.table_splitting import kind_of_split, split_rows
 from privity.common.consortium.manifest import Split
-from privity.common.data.schema import load_schema
+from privity.common.data.schema import load_schema, parse_schema
 from privity.common.data.table_reading import read_rows
 from privity.common.errors import PrivityError
 from privity.common.protocol.secure_sum_method import PAILLIER
 from privity.common.runs.run_request import request_document
 from privity.deploy.consortium.provisioning import Limits, provision
+from tests.harness.histories import HOSPITAL, tables
 
 ASKED = request_document({"epsilon": 1, "algorithm": "one-way"})
 
@@ -243,3 +245,20 @@ def test_the_parties_read_the_very_texts_of_the_joint_table(tmp_path, columns):
     for frame, part in zip(found, parts, strict=True):
         assert frame.to_numpy().tolist() == part.to_numpy().tolist()
     assert sorted(text for frame in found for text in frame["x"]) == sorted(ODD_TEXTS)
+
+
+def test_events_follow_their_persons_whatever_the_type_of_a_key():
+    """One missing key makes a column of doubles of it; dates and decimal marks are as declared."""
+    data = tables(200)
+    patients = data["patients"].assign(patient=range(200))
+    admissions = data["admissions"]
+    number = admissions["patient"].str.removeprefix("P").astype(int)
+    admissions = admissions.assign(patient=number.astype(float), admitted=pd.to_datetime(admissions["admitted"]))
+    admissions.loc[0, "patient"] = None
+    task = Simulation(
+        request=request_document({"epsilon": "1"}), data=patients, events=admissions, schema=Path("unused"), parties=2,
+        out=Path("unused"), split="random", rows=None, patience=1, seed=1,
+    )  # fmt: skip
+    parts, rest, events = share_out_histories(task, parse_schema(HOSPITAL, "x"))
+    assert (sum(map(len, parts)), len(rest), sum(map(len, events))) == (200, 0, len(admissions) - 1)
+    assert all(set(e["patient"]) <= set(p["patient"]) for p, e in zip(parts, events, strict=True))

@@ -111,9 +111,7 @@ def changed(path, value):
         (changed(("resources", 0, "schema", "primaryKey"), None), "no 'primaryKey'"),
         (changed(("resources", 0, "schema", "primaryKey"), "sex"), "does not refer"),
         (
-            changed(
-                ("resources", 0, "schema", "fields", 0), {"name": "patient", "type": "string", "categories": ["a"]}
-            ),
+            changed(("resources", 0, "schema", "fields", 0), {"name": "patient", "type": "integer", "categories": [1]}),
             "anew",
         ),
         (changed(("resources", 1, "schema", "foreignKeys", 0, "fields"), "ward2"), "no field is called"),
@@ -125,6 +123,11 @@ def changed(path, value):
         (changed(("resources", 0, "schema", "fields", 1), {"name": "patient", "type": "boolean"}), "the name"),
         (changed(("resources", 1, "schema", "rowConstraints"), ["patients.ward == 'other'"]), "neither an attribute"),
         (changed(("resources", 1, "schema", "fields", 3, "categories"), []), "entries"),
+        (changed(("resources", 1, "schema", "fields"), None), "'fields' is missing"),
+        (changed(("resources", 0, "schema", "fields"), 3), "expected array"),
+        (changed(("resources", 1, "schema", "fields", 3, "name"), ["ward"]), "expected string"),
+        (changed(("resources", 1, "schema", "fields", 3, "name"), "previous.ward"), "means the event before"),
+        (changed(("resources", 1, "schema", "rowConstraints"), [None]), "expected string"),
     ],
 )
 def test_tables_that_do_not_belong_together_are_named(document, said):
@@ -138,3 +141,13 @@ def test_all_faults_are_told_at_once():
     events_of(document)["rowConstraints"] = ["stay >> 3"]
     document["resources"][0]["schema"]["absentRows"] = True
     assert len(faults(document)) == 3
+
+
+def test_an_end_with_decimals_is_read_from_python():
+    document = hospital(order="day", until=99.9, gap={"edges": [0, 1, 50]})
+    day = {"name": "day", "type": "number", "decimals": 1, "edges": [0, 50, 100]}
+    events_of(document)["fields"].append(day)
+    events_of(document)["rowConstraints"] = ["missing(previous.ward) or previous.ward != 'other' or ward != 'other'"]
+    schema = parse_schema(document, FILE)
+    assert schema.history.until == 999
+    assert parse_schema(schema.table_schema(), FILE) == schema

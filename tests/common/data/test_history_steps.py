@@ -1,8 +1,10 @@
 """Steps of histories: each person's row is a function of that person's data, held against a plain loop."""
 
+import copy
 from datetime import date
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -93,8 +95,6 @@ def test_a_row_follows_from_its_person_alone(draw):
 
 
 def pd_concat(frames, seed):
-    import pandas as pd
-
     return pd.concat(frames, ignore_index=True).sample(frac=1, random_state=seed).reset_index(drop=True)
 
 
@@ -162,5 +162,25 @@ def test_positions_order_events():
     table, _ = steps(data["patients"], visits, found)
     upside_down, _ = steps(data["patients"], visits.assign(visit=-visits["visit"]), found)
     assert (rows_of(table) != rows_of(upside_down)).any()
-    with pytest.raises(RowProblemsFound, match="no positions"):
+    with pytest.raises(RowProblemsFound, match="values that are no order"):
         steps(data["patients"], visits.assign(visit="first"), found)
+
+
+def test_no_key_and_no_moment_of_one_person_stops_the_others():
+    """What can be no text of UTF-8, and what no integer of 64 bits holds."""
+    document = copy.deepcopy(HOSPITAL)
+    events = document["resources"][1]["schema"]
+    events["history"] = {"order": "day", "most": 6, "gap": {"edges": [0, 5, 50]}}
+    events["fields"] = [
+        {"name": "patient", "type": "integer"},
+        {"name": "day", "type": "integer", "edges": [0, 50, 100], "outOfDomain": "edge"},
+    ]
+    del events["rowConstraints"]
+    found = parse_schema(document, "x")
+    patients = tables(3)["patients"].assign(patient=pd.Series(["a", "\ud800", "b"], dtype=object))
+    days = pd.DataFrame(
+        {"patient": ["a", "\ud800", "b", "b"], "day": ["7", "8", "9" * 30, "-" + "9" * 30]}, dtype=object
+    )
+    table, _ = steps(patients, days, found)
+    alone, _ = steps(patients.iloc[:1], days.iloc[:1], found)
+    assert rows_of(table)[0].tolist() == rows_of(alone)[0].tolist()

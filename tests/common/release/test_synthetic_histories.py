@@ -1,12 +1,18 @@
 """Synthetic histories: keys by construction, dates in order and inside the window, rules held, the model's own laws."""
 
+import copy
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from privity.common.data.history_reading import frame_source, read_histories
 from privity.common.data.schema import parse_schema
+from privity.common.data.sdv_metadata import sdv_metadata
 from privity.common.data.written_values import as_texts
+from privity.common.errors import ProblemsFound
+from privity.common.release.rows_file import read_decoded
 from privity.common.release.synthetic_histories import draw_histories, release_rows
 from privity.common.release.verification.rows_verification import broken_rows
 from privity.common.synthesis.models.junction_tree_model import Clique, JunctionTreeModel
@@ -152,3 +158,52 @@ def test_positions_number_the_events(tmp_path):
     written(drawn, tmp_path, found)
     assert not list(broken_rows(tmp_path, found, [rule.rule for rule in found.history.rules]))
     assert (drawn.events["visit"] == drawn.events.groupby("patient").cumcount() + 1).all()
+
+
+@pytest.mark.parametrize("name", ["number", "first.admitted", "position"])
+def test_columns_of_persons_may_have_any_name(name, tmp_path):
+    """A key, too, may be called as what a step has."""
+    document = json.loads(json.dumps(HOSPITAL).replace('"patient"', json.dumps(name)))
+    found = parse_schema(document, "x")
+    data = {kind: frame.rename(columns={"patient": name}) for kind, frame in tables(300).items()}
+    drawn = release_rows(model_of(steps_of(data, found)), 300, 1)
+    written(drawn, tmp_path, found)
+    assert (len(drawn.frame), list(drawn.frame)) == (300, [name, "sex", "born"])
+    assert not list(broken_rows(tmp_path, found, [rule.rule for rule in found.history.rules]))
+
+
+def test_keys_by_a_pattern_link_both_tables(tmp_path):
+    document = copy.deepcopy(HOSPITAL)
+    key = {"name": "patient", "type": "string", "generate": "number", "pattern": "P-####", "start": 5}
+    document["resources"][0]["schema"]["fields"][0] = key
+    with pytest.raises(ProblemsFound, match="Give both the same type"):
+        parse_schema(document, "x")
+    document["resources"][1]["schema"]["fields"][1]["type"] = "string"
+    found = parse_schema(document, "x")
+    assert parse_schema(found.table_schema(), "x") == found
+    drawn = release_rows(model_of(steps_of(tables(300), found)), 300, 1)
+    written(drawn, tmp_path, found)
+    assert not list(broken_rows(tmp_path, found, []))
+    read = read_decoded(tmp_path / "synthetic_events.csv", found.history.events)
+    assert set(read["patient"]) <= {f"P-{number:04}" for number in range(5, 305)}
+
+
+def test_tables_of_several_samples_share_no_key(model):
+    one, two = draw_histories(model, 200, 1), draw_histories(model, 200, 2, skipped=200)
+    for name, key in (("frame", "patient"), ("events", "admission")):
+        assert not {*getattr(one, name)[key]} & {*getattr(two, name)[key]}
+
+
+def test_metadata_of_both_tables_for_sdv():
+    found = sdv_metadata(SCHEMA)
+    assert found["METADATA_SPEC_VERSION"] == "MULTI_TABLE_V1"
+    assert found["tables"]["patients"]["primary_key"] == "patient"
+    assert found["tables"]["admissions"]["primary_key"] == "admission"
+    assert found["relationships"] == [
+        {
+            "parent_table_name": "patients",
+            "parent_primary_key": "patient",
+            "child_table_name": "admissions",
+            "child_foreign_key": "patient",
+        }
+    ]
