@@ -230,14 +230,14 @@ def check_release_size(rows: int, schema: Schema, reason: str = "") -> None:
     Raises:
         PrivityError: bad-option.
     """
-    attributes = len(schema.attributes)
+    values, called = len(schema.attributes), "attributes"
     if (history := schema.history) is not None:
-        attributes += history.most * len(history.events.attributes)
-    most = MOST_RELEASE_CELLS // attributes
+        values, called = values + history.most * len(history.events.attributes), "values a person"
+    most = MOST_RELEASE_CELLS // values
     if rows > most:
         raise PrivityError(
             Catalogue.BAD_OPTION, option="rows",
-            reason=f"{reason or f'{rows} rows'}, and a release of {attributes} values a row has {most} at most",
+            reason=f"{reason or f'{rows} rows'}, and a release of {values} {called} has {most} at most",
             hint=f"Give --rows, with {most} or fewer.",
         )  # fmt: skip
 
