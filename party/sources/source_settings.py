@@ -77,7 +77,7 @@ class RowSettings:
         10_000, default=None,
     )  # fmt: skip
     events: str | None = declare.text(
-        "of [histories](histories.md): where the table of events is, as `data`, which has the persons then", 10_000,
+        "of histories (docs/histories.md): where the table of events is, as `data`, which has the persons then", 10_000,
         secret=True, default=None,
     )  # fmt: skip
     dialect: Mapping[str, Any] = declare.table(
