@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,10 +29,11 @@ from privity.deploy.operator.run_status import RunEvent
 COMPLETED = "COMPLETED"
 
 
-def with_concrete_algorithm(config: Path, request: dict[str, Any]) -> dict[str, Any]:
+def with_concrete_algorithm(config: Path, request: dict[str, Any], held: Sequence[int] | None = None) -> dict[str, Any]:
     """The request with an algorithm for the consortium's table in the place of ``auto``, and why.
 
-    How many rows parties have, they say when they enrol; until then they are taken to have likely numbers.
+    Args:
+        held: rows of each party. They say so when they enrol; until then they are taken to have likely numbers.
 
     Raises:
         PrivityError: bad-option: settings of no algorithm, no schema to choose by, or a release that is too large; no
@@ -55,6 +57,8 @@ def with_concrete_algorithm(config: Path, request: dict[str, Any]) -> dict[str, 
             Catalogue.BAD_OPTION, option="algorithm", reason=f"{schema} is missing, by which it is chosen",
             hint="Name the algorithm, or get the schema from the organiser: privity operator accept --schema FILE.",
         )  # fmt: skip
+    if held is not None:
+        return with_algorithm(request, over, held)
     rows = [LIKELY_ROWS] * len(newest_manifest(config).members_of_run(request.get("parties")))
     return with_algorithm(request, over, rows, f"; parties are taken to have {LIKELY_ROWS:,} rows each")
 

@@ -22,6 +22,7 @@ from privity.common.data.schema import load_schema
 from privity.common.formats.given_values import bad_option, whole_number
 from privity.common.privacy.exact_numbers import ExactNumber
 from privity.common.protocol.declared_options import Taker
+from privity.common.protocol.run_terms import AUTO
 from privity.common.public_names import public
 from privity.common.runs.automatic_choice import with_algorithm
 from privity.common.storage.safe_files import refuse_existing
@@ -259,16 +260,23 @@ class Consortium:
             return Plan(found | besides | {"foreseen": forecast_of(self._config, request).document()})
 
     @takes_run_arguments(Taker.SUBMIT)
-    def submit(self, asked: dict[str, Any], *, name: str | None = None, token: str | None = None) -> Run:
+    def submit(
+        self,
+        asked: dict[str, Any],
+        *,
+        name: str | None = None,
+        token: str | None = None,
+        held: int | Sequence[int] | Mapping[str, int] | None = None,
+    ) -> Run:
         """Submit a run. Parties approve or reject it; ``wait`` for it, and ``fetch`` what it releases.
 
-        Of a party that would refuse it, by the limits that it publishes, ``warnings`` has a sentence. An algorithm that
-        is not named is chosen as for parties of 10,000 rows each; ``plan`` chooses by the rows that it is given.
+        Of a party that would refuse it, by the limits that it publishes, ``warnings`` has a sentence.
 
         Args:
             {options}
             name: what to call the run; a new name is made up if left out.
             token: the same token again names the same run; the name if left out.
+            held: rows that the parties have, as of ``plan``, by which an algorithm is chosen that is not named.
             settings: the algorithm's own.
 
         Raises:
@@ -276,14 +284,29 @@ class Consortium:
                 what the curator refused.
         """
         self._check_open()
+        if asked["algorithm"] == AUTO and held is None:
+            hint = "Give them, held=9000 in all or of each; or name an algorithm: plan(..., rows=9000) tells which."
+            raise bad_option("held", "no algorithm is named, and nobody says how many rows the parties have", hint)
         with as_arguments():
-            concrete = with_concrete_algorithm(self._config, asked)
+            concrete = with_concrete_algorithm(self._config, asked, self._held(asked, held))
             if (file := self._config.parent / SCHEMA).exists():
                 warn_of_unkept_rules(about(load_schema(file), asked["attributes"]), calls=2)
             if (foreseen := foreseen_refusals(self._config, concrete)) is not None:
                 for party in foreseen.refusing:
                     warn(f"{party.party} would refuse the run: {'; '.join(party.reasons)}", calls=2)
             return Run(self, submit_run(self._config, concrete, name, token), concrete)
+
+    def _held(
+        self, asked: dict[str, Any], held: int | Sequence[int] | Mapping[str, int] | None
+    ) -> tuple[int, ...] | None:
+        """Rows of each party of a run, in the manifest's order."""
+        if held is None:
+            return None
+        faults = Faults()
+        names, _ = parties_of(self._config, faults, asked["parties"], asked["tolerate"])
+        found = rows_held(names, _rows_text(held, names), faults)
+        faults.raise_any()
+        return tuple(found.values())
 
     def run(self, name: str) -> Run:
         """The run of this name; whether there is one, its first call says."""

@@ -34,7 +34,9 @@ def as_in_a_notebook(config: Path, out: Path) -> None:
             run = consortium.submit(**ASKED, name="autumn")
             assert consortium.submit(**ASKED, name="autumn").name == run.name == "autumn", "a name is submitted once"
             assert repr(run) == "Run('autumn'; one-way)"
-            chosen = consortium.submit(epsilon=0.5, secure_sum="masks", name="chosen")
+            with pytest.raises(PrivityError, match="how many rows the parties have"):
+                consortium.submit(epsilon=0.5, secure_sum="masks")
+            chosen = consortium.submit(epsilon=0.5, secure_sum="masks", name="chosen", held=900)
             assert "which was chosen: all pairs measured at once are" in repr(chosen), (
                 "of auto it is said what was taken, and why"
             )
