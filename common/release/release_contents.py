@@ -57,7 +57,8 @@ MEANINGS = {
 """Every file that a release may have, in the order in which people are shown them."""
 
 LARGEST_FILES = {
-    **dict.fromkeys((SYNTHETIC, EVENTS), 64 * MOST_RELEASE_CELLS),
+    SYNTHETIC: 64 * MOST_RELEASE_CELLS,
+    EVENTS: 48 * MOST_RELEASE_CELLS,
     **dict.fromkeys((MODEL, MARGINALS, REPORT), 1 << 30),
     **dict.fromkeys((SCHEMA, ATTESTATIONS), 1 << 24),
     **dict.fromkeys((PRIVACY, RUN, SCORES, ANALYSES), 1 << 23),

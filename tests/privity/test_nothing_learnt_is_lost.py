@@ -118,7 +118,7 @@ def as_made(monkeypatch, fit: LocalLearner, folder: Path) -> list[CodeType]:
 @pytest.mark.parametrize("part", thinned(range(PARTS), PARTS))
 def test_whatever_throws_after_the_charge_leaves_a_release(fit, tmp_path, monkeypatch, part):
     steps = as_made(monkeypatch, fit, tmp_path / "whole")
-    assert {"synthesise_release", "rows_to_publish", "write_csv", "learnt_release", "_write_json"} <= {
+    assert {"release_rows", "rows_to_publish", "write_csv", "learnt_release", "_write_json"} <= {
         code.co_name for code in steps
     }
     left = {"whole": 0, "unfinished": 0, "elsewhere": 0}
@@ -184,7 +184,7 @@ def rehearsed(*_told: object, **_more: object) -> None:
 FAULTS = [
     (local_learner, "rehearse_release", rehearsed),
     (run_driver, "rehearse_release", rehearsed),
-    (session_release, "synthesise_release", faulty),
+    (session_release, "release_rows", faulty),
 ]
 
 

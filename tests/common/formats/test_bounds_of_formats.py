@@ -14,6 +14,7 @@ from privity.common import formats
 from tests.hostile.parsers import FORMATS
 
 CONTENT = {
+    "history": {"description"},
     "table_schema": {"categories", "missingValues", "values", "groups", "other", "description"},
     "invite": {"authority"},
     "join": {"certificate"},
