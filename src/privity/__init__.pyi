@@ -253,6 +253,7 @@ class _Consortium(connections.Consortium):
         parties: Sequence[str] | None = ...,
         name: str | None = ...,
         token: str | None = ...,
+        held: int | Sequence[int] | Mapping[str, int] | None = ...,
         **settings: Any,
     ) -> Run: ...
     async def __aenter__(self) -> _AsyncConsortium: ...
@@ -294,6 +295,7 @@ class _AsyncConsortium(connections.AsyncConsortium):
         parties: Sequence[str] | None = ...,
         name: str | None = ...,
         token: str | None = ...,
+        held: int | Sequence[int] | Mapping[str, int] | None = ...,
         **settings: Any,
     ) -> AsyncRun: ...
 
